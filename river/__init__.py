@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from river.diagnostics import Diagnostic, Rejected
     from river.driver import Compiled, Results
     from river.io.live import Follow, Live
+    from river.manifest import Epoch
 
     __version__: str
 
@@ -28,11 +29,13 @@ __all__ = [
     "Checkpoint",
     "Compiled",
     "Diagnostic",
+    "Epoch",
     "Live",
     "Rejected",
     "Results",
     "__version__",
     "compile",
+    "epochs",
     "follow",
     "load",
 ]
@@ -79,6 +82,16 @@ def follow(path: str | PathLike[str], format: str | None = None) -> Follow:
     return Follow(fspath(path), format)
 
 
+def epochs(folder: str | PathLike[str]) -> tuple[Epoch, ...]:
+    """The epochs of a run on Spark whose state is in `folder`: which files of inputs each had, and which of outputs it has made.
+
+    Raises: Rejected where a manifest is missing or damaged.
+    """
+    from river.manifest import epochs
+
+    return epochs(folder)
+
+
 def __getattr__(name: str) -> Any:
     """Public names that cost an import are fetched when first used."""
     if name in ("Compiled", "Results"):
@@ -93,6 +106,10 @@ def __getattr__(name: str) -> Any:
         from river.io.live import Live
 
         return Live
+    if name == "Epoch":
+        from river.manifest import Epoch
+
+        return Epoch
     if name in ("Diagnostic", "Rejected"):
         from river import diagnostics
 

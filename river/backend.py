@@ -139,7 +139,8 @@ class Backend(Protocol[PlanT]):
     ever, read through `river.ingress.turns`, whose turns may be empty then; `views`: that it hands the rows of views to sinks of
     theirs, in the total order, after the last items; `checkpoints`: that it uses `Options.keeper`; `metrics`: that it uses
     `Options.observe`, `deadlines`: `Options.deadline`, `settings`: `Options.settings`; `experiments`: what `Options.experiment`
-    may say, by name, what it does unasked first.
+    may say, by name, what it does unasked first; `follow`: a method that runs a compiled program as a job says whose inputs go
+    on, or whose state is to be kept, and gives its results.
     """
 
     name: ClassVar[str]

@@ -18,7 +18,7 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from river.classes import define, field, frozen
 from river.diagnostics import Diagnostic, Rejected, Severity
@@ -28,10 +28,10 @@ from river.io.packed import Damaged, pack, unpack
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from river.ingress import Part
     from river.lang.types import Type
+    from river.part import Part
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 MAGIC: Final = b"RIVERCKP"
 SUFFIX: Final = ".checkpoint"
 KEPT: Final = 2
@@ -80,12 +80,15 @@ class Snapshot:
 
 @define(eq=False)
 class Keeper:
-    """The checkpoints of one run.
+    """The checkpoints of one run. `kept`: how many of them stay, None: all; `strict`: none may be damaged.
 
     `found`: what to go on from; `header`: what stands beside it. `identity`: what must not change. `describe` brings the
     outputs to the disk and says how far they are. `read`: items that were sent so far. `part`: the run reads one part of its
     inputs; if more follows, it keeps its state when all that can be done is done, and delivers no views.
     """
+
+    kept: ClassVar[int | None] = KEPT
+    strict: ClassVar[bool] = False
 
     settings: Checkpoint
     identity: Mapping[str, Any]
@@ -153,7 +156,7 @@ class Keeper:
         damage: list[str] = []
         for path in paths:
             try:
-                header, data = _read(path)
+                header, data = read_state(path)
             except (Damaged, OSError) as error:
                 damage.append(f"`{path.name}`: {error}")
                 continue
@@ -164,8 +167,10 @@ class Keeper:
             break
         if not damage:
             return
-        if self.found is None:
-            message = f"no checkpoint in `{self.folder}` can be read: {'; '.join(damage)}"
+        if self.strict or self.found is None:
+            what = "a" if self.found is not None else "no"
+            cannot = "cannot" if self.found is not None else "can"
+            message = f"{what} checkpoint in `{self.folder}` {cannot} be read: {'; '.join(damage)}"
             help_ = "`--restart` begins anew"
             raise Rejected([Diagnostic("run-checkpoint-damaged", message, help=help_)])
         message = f"a checkpoint is damaged, the one before it was used: {'; '.join(damage)}"
@@ -205,23 +210,19 @@ class Keeper:
             self._next = time.monotonic() + self.settings.every
 
     def _write(self, header: Mapping[str, Any], data: bytes | bytearray) -> None:
-        text = json.dumps(header).encode()
-        body = _HEAD.pack(MAGIC, FORMAT, len(text), len(data)) + text + data
         final = self.folder / f"{self._number:012}{SUFFIX}"
         part = self.folder / f".{os.urandom(4).hex()}{SUFFIX}.part"
         try:
-            with part.open("xb") as file:
-                file.write(body)
-                file.write(hashlib.sha256(body).digest())
-                file.flush()
-                os.fsync(file.fileno())
+            write_state(part, header, data)
             part.replace(final)
         except BaseException:
             part.unlink(missing_ok=True)
             raise
         settle_folder(self.folder)
+        if self.kept is None:
+            return
         for path in sorted(self.folder.glob(f"*{SUFFIX}"), reverse=True):
-            if path.name > final.name or path.name <= f"{self._number - KEPT:012}{SUFFIX}":
+            if path.name > final.name or path.name <= f"{self._number - self.kept:012}{SUFFIX}":
                 path.unlink(missing_ok=True)
 
     def close(self) -> None:
@@ -234,8 +235,19 @@ class Keeper:
                 os.close(held)
 
 
-def _read(path: Path) -> tuple[dict[str, Any], bytes]:
-    """Header and data of a checkpoint. Raises: Damaged, OSError."""
+def write_state(path: Path, header: Mapping[str, Any], data: bytes | bytearray) -> None:
+    """Writes a new file of a header and data, and brings it to the disk. Raises: OSError, also where there is one."""
+    text = json.dumps(header).encode()
+    body = _HEAD.pack(MAGIC, FORMAT, len(text), len(data)) + text + data
+    with path.open("xb") as file:
+        file.write(body)
+        file.write(hashlib.sha256(body).digest())
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def read_state(path: Path) -> tuple[dict[str, Any], bytes]:
+    """Header and data of such a file. Raises: Damaged, OSError."""
     body = path.read_bytes()
     if len(body) < _HEAD.size + _DIGEST:
         raise Damaged("it is too short")

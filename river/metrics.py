@@ -80,12 +80,22 @@ class ConnectionFigures:
 
 
 @frozen
+class EpochFigures:
+    """A run in epochs: how many there have been, of how many files; rows that wait for others, the bytes of the last state."""
+
+    count: int = 0
+    files: int = 0
+    held: int = 0
+    state: int = 0
+
+
+@frozen
 class Metrics:
     """A run so far.
 
     `inputs`: items sent by input; `read`: all of them; `host_calls`: how often Python ran where machine code was wanted
     (firings, and patterns compiled meanwhile), by instance or view; `connections`: of the inputs that listen;
-    `doing`: what goes on after the end of the inputs, for people.
+    `doing`: what goes on after the end of the inputs, for people; `epochs`: of a run in epochs, whose `latency` is that of these.
     """
 
     seconds: float
@@ -97,6 +107,7 @@ class Metrics:
     host_calls: Mapping[str, int]
     connections: Mapping[str, ConnectionFigures] = field(factory=dict[str, ConnectionFigures])
     doing: str = ""
+    epochs: EpochFigures | None = None
 
     @property
     def read(self) -> int:
@@ -124,6 +135,8 @@ class Metrics:
         def rate(now: int, then: int) -> float:
             return round((now - then) / since, 1) if since > 0 else 0.0
 
+        epochs = self.epochs
+        told = {} if epochs is None else {"epochs": _epochs(epochs)}
         return {
             "seconds": round(self.seconds, 3),
             "end": end,
@@ -173,7 +186,12 @@ class Metrics:
                 name: {"accepted": each.accepted, "closed": dict(each.closed)}
                 for name, each in self.connections.items()
             },
+            **told,
         }
+
+
+def _epochs(figures: EpochFigures) -> dict[str, int]:
+    return {"count": figures.count, "files": figures.files, "held": figures.held, "state": figures.state}
 
 
 @define
@@ -253,10 +271,16 @@ def table(metrics: Metrics) -> str:
     lines += ["", *_aligned(queues)]
     if metrics.connections:
         lines += ["", *_aligned([("connections to", "accepted", "ended badly"), *_visits(metrics)])]
-    late = metrics.latency
+    late, epochs = metrics.latency, metrics.epochs
+    if epochs is not None:
+        message = (
+            f"{epochs.files:,} files; {epochs.held:,} rows wait, and the state has {epochs.state:,} bytes"
+        )
+        lines += ["", message]
     if late.count:
+        what = "turns" if epochs is None else "epochs"
         shown = [f"{seconds * 1000:.1f} ms" for seconds in (late.median, late.p99, late.most)]
-        lines += ["", "latency of {:,} turns: median {}, 99 % {}, longest {}".format(late.count, *shown)]
+        lines += ["", "latency of {:,} {}: median {}, 99 % {}, longest {}".format(late.count, what, *shown)]
     return "\n".join(lines)
 
 

@@ -42,6 +42,24 @@ def keeper_of(compiled: Compiled, platform: Backend[Any], job: Job) -> RunKeeper
     if not getattr(platform, "checkpoints", False):
         message = f"the backend `{platform.name}` keeps no state of its runs"
         raise Rejected([Diagnostic("run-checkpoint", message, help="use `multicore`")])
+    identity = identity_of(compiled, job)
+    followed: dict[str, _Followed] = {}
+    for name, spec in job.inputs.items():
+        again = _again(name, spec)
+        if isinstance(again, _Followed):
+            followed[name] = again
+        else:
+            identity[f"the data of input `{name}`"] = again
+    for name in compiled.outputs:
+        identity[f"the place of output `{name}`"] = _place(job, name)
+    return RunKeeper(job.checkpoint, identity, followed=followed)
+
+
+def identity_of(compiled: Compiled, job: Job) -> dict[str, Any]:
+    """What must stay the same of any run whose state is kept, apart from its inputs and outputs.
+
+    Raises: Rejected for settings by which a run does not come to the same a second time.
+    """
     if job.live is not None and (job.live.idle is not None or job.live.clock != "data"):
         message = "what is late depends on when it came, with `--idle` and `--clock wall`, and that does not come again"
         raise Rejected(
@@ -58,16 +76,7 @@ def keeper_of(compiled: Compiled, platform: Backend[Any], job: Job) -> RunKeeper
     }
     if job.options.until is not None:
         identity["the end of time"] = job.options.until
-    followed: dict[str, _Followed] = {}
-    for name, spec in job.inputs.items():
-        again = _again(name, spec)
-        if isinstance(again, _Followed):
-            followed[name] = again
-        else:
-            identity[f"the data of input `{name}`"] = again
-    for name in compiled.outputs:
-        identity[f"the place of output `{name}`"] = _place(job, name)
-    return RunKeeper(job.checkpoint, identity, followed=followed)
+    return identity
 
 
 def _meant(program: Program) -> str:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from backends.multicore.inputs import opened
 from backends.multicore.scheduling.scheduler import READER, ReaderState
 from river.classes import define, evolve
-from river.ingress import WHOLE, passed, turns
+from river.ingress import passed, turns
+from river.part import WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

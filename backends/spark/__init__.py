@@ -3,7 +3,8 @@
 Where executors can read the inputs, `ways` says how they run the program over `parts` of files, `files` are their tasks and
 `direct` is such a run. Everything else goes by stages: `plan` cuts the graph, `worker` runs stages inside Spark's Python
 processes, `marshal` is the form in which elements travel, `lower` makes Spark transformations of stages, and `run` executes a
-plan; `java` and `session` find what Spark needs. `door` is for programs over DataFrames. One run is one batch.
+plan; `java` and `session` find what Spark needs. `door` is for programs over DataFrames. A run that follows folders is
+`continuous`: each `epoch` of it is a task, and has been if `manifests` say so.
 
 Paper: River §2.4, §4.6 (the platform is chosen late); Auto-parallelizing §4 (keyed regions).
 """
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from backends.spark.plan import Plan
     from river.backend import Options, Sinks, Sources, Summary
+    from river.driver import Compiled, Job, Results
     from river.il.graph import Graph
     from river.platform import Platform
 
@@ -54,6 +56,12 @@ class Spark:
         from backends.spark.run import run
 
         return run(plan, sources, sinks)
+
+    def follow(self, compiled: Compiled, job: Job, /) -> Results:
+        """Runs over folders that grow, in epochs. Raises: Rejected; KeyboardInterrupt."""
+        from backends.spark.continuous import follow
+
+        return follow(self, compiled, job)
 
     def frames(
         self,

@@ -67,13 +67,13 @@ def run(plan: Plan, sources: Sources, sinks: Sinks) -> Summary:
     if by_themselves is not None:
         with _folder() as folder, session(plan.workers, plan.options.settings) as spark:
 
-            def watched(job: Callable[[], None]) -> None:
-                _watched(spark, job, "the plan", plan.options)
+            def within(job: Callable[[], None]) -> None:
+                watched(spark, job, "the plan", plan.options)
 
             def again(given: Sources) -> Mapping[str, Any]:
                 return _by_stages(plan, given, {}).variables
 
-            found = direct.run(by_themselves, spark, folder, watched, again)
+            found = direct.run(by_themselves, spark, folder, within, again)
         if found is not None:
             return found
     return _by_stages(plan, sources, sinks)
@@ -185,7 +185,7 @@ class _Execution:
             made = made.sortWithinPartitions("queue", "chunk", "part")
             made.write.mode("append").partitionBy("queue").parquet(str(self.folder))
 
-        _watched(spark, job, f"stage {stage.number} of the plan", self.plan.options)
+        watched(spark, job, f"stage {stage.number} of the plan", self.plan.options)
 
     def told(self, stage: Stage) -> list[Report]:
         """The reports of a stage's tasks."""
@@ -279,7 +279,7 @@ def _look(options: Options) -> None:
         raise KeyboardInterrupt
 
 
-def _watched(spark: Session, job: Callable[[], None], what: str, options: Options) -> None:
+def watched(spark: Session, job: Callable[[], None], what: str, options: Options) -> None:
     """Runs a job of Spark in a thread of its own, so that it can be stopped.
 
     Raises: Rejected("spark-failed"); KeyboardInterrupt.

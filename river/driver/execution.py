@@ -77,6 +77,9 @@ def execute(compiled: Compiled, backend: str, job: Job) -> Results:
     if job.options.settings and not getattr(platform, "settings", False):
         message = f"the backend `{platform.name}` has no platform beneath that `{min(job.options.settings)}` could be set for"
         raise Rejected([Diagnostic("run-settings", message, help="use `spark`")])
+    follow = getattr(platform, "follow", None)
+    if follow is not None and (job.checkpoint is not None or job.live is not None or _followed(job)):
+        return follow(compiled, job)
     job, live = live_job(job, platform)
     check_folders(job)
     keeper = keeper_of(compiled, platform, job)
@@ -90,6 +93,13 @@ def execute(compiled: Compiled, backend: str, job: Job) -> Results:
         return Results({}, rows, summary, 0.0, read, summary.remarks, private=private(compiled.graph))
     finally:
         keeper.close()
+
+
+def _followed(job: Job) -> bool:
+    """Whether an input is to be followed."""
+    from river.io.live import asked
+
+    return any(map(asked, job.inputs.values()))
 
 
 def _execute(

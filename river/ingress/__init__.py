@@ -12,16 +12,18 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from river.ingress.still import WHOLE, still_turns
-from river.ingress.turn import Event, Part, Position, Turn, passed
+from river.ingress.still import still_turns
+from river.ingress.turn import Event, Position, Turn, passed
+from river.part import WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping
 
     from river.backend import Sources
     from river.il.graph import Graph
+    from river.part import Part
 
-__all__ = ["WHOLE", "Event", "Part", "Position", "Turn", "events", "passed", "turns"]
+__all__ = ["Event", "Position", "Turn", "events", "passed", "turns"]
 
 
 def events(

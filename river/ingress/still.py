@@ -5,13 +5,14 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import deque
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from river.classes import define, field
 from river.diagnostics import Diagnostic, Rejected
-from river.ingress.turn import Part, Turn, first_items, latest, marks
+from river.ingress.turn import Turn, first_items, latest, marks
 from river.lang.types import parts
 from river.lang.values import END
+from river.part import WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
@@ -20,9 +21,7 @@ if TYPE_CHECKING:
     from river.il.graph import Graph, Queue
     from river.ingress.turn import Position
     from river.lang.types import Type
-
-WHOLE: Final = Part()
-"""All of the inputs."""
+    from river.part import Part
 
 
 def still_turns(

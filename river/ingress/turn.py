@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Any, Protocol
 
-from river.classes import evolve, field, frozen
+from river.classes import evolve, frozen
 from river.lang.values import BOUNDS, END, Mark
 
 if TYPE_CHECKING:
@@ -29,18 +29,6 @@ class Turn:
     items: tuple[Event, ...] = ()
     marks: tuple[Event, ...] = ()
     held: tuple[Event, ...] = ()
-
-
-@frozen
-class Part:
-    """That a run reads one of several parts of its inputs, which follow one another; it goes on from the state after those before.
-
-    `more`: the inputs of which more follows in later parts: they have no end in this one. `held`: what was read in earlier
-    parts and has not been sent.
-    """
-
-    more: frozenset[str] = frozenset()
-    held: Mapping[str, Items] = field(factory=dict[str, "Items"])
 
 
 @frozen

@@ -11,11 +11,14 @@ import json
 import threading
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal, TextIO
+from typing import TYPE_CHECKING, Literal, TextIO
 
 from river.classes import field as attribute
 from river.classes import frozen
 from river.diagnostics import Diagnostic, Note, Rejected, Severity, render
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 Action = Literal["stop", "skip", "dead-letter"]
 
@@ -144,19 +147,20 @@ class Refusals:
                 if code is None or code_ == code
             )
 
+    def counts(self) -> dict[str, tuple[dict[str, int], Diagnostic]]:
+        """Of each input that lost rows how many, by code, and what was wrong with the first of them."""
+        with self._lock:
+            return {
+                name: (dict(counts), self._first[name].diagnostic) for name, counts in self._counts.items()
+            }
+
     def report(self) -> tuple[Diagnostic, ...]:
         """One warning per input that lost rows: how many, why, and the first of them."""
         with self._lock:
             return tuple(self._report(name, counts) for name, counts in self._counts.items())
 
     def _report(self, name: str, counts: dict[str, int]) -> Diagnostic:
-        number = sum(counts.values())
-        rows = "1 row" if number == 1 else f"{number} rows"
-        reasons = ", ".join(f"{count} {code}" for code, count in sorted(counts.items()))
-        where = "skipped" if self.policy.path is None else f"sent to `{self.policy.path}`"
-        first = Note("first: " + render(self._first[name].diagnostic).splitlines()[0])
-        message = f"input `{name}`: {rows} {where} ({reasons})"
-        return Diagnostic("data-skipped", message, severity=Severity.WARNING, notes=(first,))
+        return rows_lost(self.policy, name, counts, self._first[name].diagnostic)
 
     def close(self) -> None:
         """Finish the dead-letter file. Raises: Rejected("data-output")."""
@@ -167,6 +171,17 @@ class Refusals:
                     file.close()
             except OSError as error:
                 raise Rejected([unwritable(str(self.policy.path), error)]) from error
+
+
+def rows_lost(policy: OnError, name: str, counts: Mapping[str, int], first: Diagnostic) -> Diagnostic:
+    """The warning that an input lost rows: how many by code, and what was wrong with the first of them."""
+    number = sum(counts.values())
+    rows = "1 row" if number == 1 else f"{number} rows"
+    reasons = ", ".join(f"{count} {code}" for code, count in sorted(counts.items()))
+    where = "skipped" if policy.path is None else f"sent to `{policy.path}`"
+    note = Note("first: " + render(first).splitlines()[0])
+    message = f"input `{name}`: {rows} {where} ({reasons})"
+    return Diagnostic("data-skipped", message, severity=Severity.WARNING, notes=(note,))
 
 
 def _letter(error: RowError) -> str:

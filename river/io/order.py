@@ -128,6 +128,17 @@ class Ordering:
         self._release(bound, out)
         return out.batch()
 
+    @property
+    def waiting(self) -> list[Item]:
+        """The items that wait, in the order in which they will be given out."""
+        return [item for _, _, item, _, _ in sorted(self._waiting, key=lambda entry: entry[:2])]
+
+    def hold(self, items: Iterable[Item]) -> None:
+        """Lets items wait that waited before."""
+        for item in items:
+            self._arrived += 1
+            heappush(self._waiting, (item[self.key], self._arrived, item, 0, ""))
+
     def sieved(self, batch: Batch) -> Batch:
         """`batch` without the items that are late; whoever asks keeps those that wait, and says how far time has gone."""
         out = _Out(batch.origin or self._origin)

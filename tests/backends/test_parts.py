@@ -17,7 +17,7 @@ from river.checkpoint import Checkpoint, Keeper, Snapshot
 from river.il.parse import parse
 from river.il.templates import Library
 from river.il.verify import verify
-from river.ingress import Part
+from river.part import Part
 from river.platform import Platform
 from river.source import Source
 from river.testing.graph_strategies import contents, graphs
@@ -132,7 +132,7 @@ def test_inputs_that_wait_for_each_other_are_merged_by_time(still: str) -> None:
     for at in range(7):
         for then in range(7):
             places = [
-                {name: 6 if still else 0 for name in items} | dict.fromkeys({"a", "b"} - {still}, at),
+                dict.fromkeys(items, 6 if still else 0) | dict.fromkeys({"a", "b"} - {still}, at),
                 {"a": then, "b": 1},
             ]
             assert in_parts(graph, cut(graph, items, places), options, still) == expected

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import signal
+import subprocess
+import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from importlib import import_module
@@ -20,17 +26,19 @@ pytest.importorskip("pandas", reason="the extra `spark` is not installed")
 import river
 from backends.reference import BACKEND as REFERENCE
 from backends.spark import BACKEND as SPARK
-from backends.spark import parts
+from backends.spark import manifests, parts
 from backends.spark import run as runs
 from backends.spark import session as sessions
 from backends.spark.plan import StageKind
 from river.backend import Options
+from river.classes import evolve
 from river.diagnostics import Rejected
-from river.driver import Job, compare, compile_source, observe, read_source
+from river.driver import Job, compare, compile_source, execute, observe, read_source
 from river.il.observe import observed_variables
 from river.io.errors import OnError
 from river.io.sources import open_source
 from river.lang.evaluate import Trap
+from river.testing.seeds import chance
 from tests.backends.spark_programs import HEAD, data, expressions, extremes, go, programs
 from tests.backends.test_spark_frames import TABLES
 from tests.properties.test_catalogue import DRAWN, computes, explored
@@ -258,6 +266,122 @@ def test_executors_read_the_files_themselves_and_write_folders(
             ]
             assert rows[0] == rows[1]
         assert found.read == expected.read
+
+
+# ------------------------------------------------------------------------------------------------------------ epochs
+
+GROUPED = (
+    "s: {ts: int; k: int} stream by ts; o: relation = select k, count(*) as n from s[range 9] group by k;"
+)
+
+
+class Crash(BaseException):
+    """The driver is ended by force."""
+
+
+def arrive(folder: Path, first: int, count: int) -> None:
+    """A file with so many rows comes, whole."""
+    part = folder / f".{first:06}.csv"
+    part.write_text("ts,k\n" + "".join(f"{n // 2},{n % 5}\n" for n in range(first, first + count)))
+    part.rename(folder / f"{first:06}.csv")
+
+
+def rows_of_epochs(state: Path, out: Path) -> list[str]:
+    """The rows that manifests name."""
+    files = [file for each in river.epochs(state) for file, _ in each.outputs.get("o", ())]
+    return [line for file in files for line in (out / file).read_text().splitlines()[1:]]
+
+
+def rows_at_once(folder: Path, state: Path, place: Path) -> list[str]:
+    """The rows that one run makes of all files, in the order of the epochs; each has come once."""
+    files = [path for each in river.epochs(state) for path in each.inputs.get("s", ())]
+    assert sorted(files) == sorted(map(str, folder.glob("[!.]*.csv")))
+    lines = [line for path in files for line in Path(path).read_text().splitlines(keepends=True)[1:]]
+    (place / "all.csv").write_text("ts,k\n" + "".join(lines))
+    river.compile(GROUPED, "cql").run({"s": place / "all.csv"}, {"o": place / "wanted.csv"})
+    return (place / "wanted.csv").read_text().splitlines()[1:]
+
+
+def by_instant(rows: list[str]) -> list[str]:
+    """What changes at one instant may come in any order, but what goes comes first."""
+    return sorted(rows, key=lambda row: (int(row.split(",")[0]), row.split(",")[1] == "+", row))
+
+
+def test_a_folder_is_followed_and_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The driver ends by force behind an epoch; the same run goes on, is told of more files, and ends well."""
+    folder, out, state = tmp_path / "in", tmp_path / "out", tmp_path / "state"
+    folder.mkdir()
+    arrive(folder, 0, 20)
+    compiled = river.compile(GROUPED, "cql")
+    job = Job(
+        {"s": river.follow(f"{folder}/")}, {"o": f"{out}/"}, OnError.parse("stop"), {"o": "csv"},
+        checkpoint=river.Checkpoint(state, every=0.02), options=Options(workers=2),
+        metrics=tmp_path / "metrics",
+    )  # fmt: skip
+    commit = manifests.Manifests.commit
+
+    def crashes(self: Any, manifest: Any, **more: Any) -> None:
+        commit(self, manifest, **more)
+        if manifest.epoch == 1:
+            raise Crash
+        if manifest.epoch == 0:
+            arrive(folder, 20, 15)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(manifests.Manifests, "commit", crashes)
+        with pytest.raises(Crash):
+            execute(compiled, "spark", job)
+    arrive(folder, 35, 9)
+    results = execute(compiled, "spark", evolve(job, live=river.Live(idle_exit=0.1)))
+    rows = rows_of_epochs(state, out)
+    assert by_instant(rows) == by_instant(rows_at_once(folder, state, tmp_path))
+    assert (results.read, results.rows) == (44, {"o": len(rows)})
+    assert len(river.epochs(state)) == 4
+    told = json.loads((tmp_path / "metrics").read_text().splitlines()[-1])
+    assert (told["epochs"]["count"], told["epochs"]["files"], told["end"]) == (2, 1, True)
+
+
+@pytest.mark.slow
+def test_a_driver_that_is_killed_goes_on(tmp_path: Path) -> None:
+    """Python is killed at some time, mostly after another epoch; its Java ends with it."""
+    random = chance("killed", "spark")
+    folder, out, state = tmp_path / "in", tmp_path / "out", tmp_path / "state"
+    folder.mkdir()
+    (tmp_path / "p.cql").write_text(GROUPED)
+    command = [sys.executable, "-c", "from river.cli import run; run()", "run", str(tmp_path / "p.cql"), "-q"]
+    command += [
+        "--backend",
+        "spark",
+        "--in",
+        f"s={folder}/",
+        "--follow",
+        "--out",
+        f"o={out}/",
+        "--out-format",
+        "o=csv",
+    ]
+    command += ["--checkpoint", str(state), "--every", "50ms"]
+    first, kills = 0, min(20, int(os.environ.get("RIVER_CASES", "2")))
+    for _ in range(kills):
+        began = {*state.glob("*.checkpoint")}
+        process = subprocess.Popen(command)
+        more = random.randint(1, 4)
+        while process.poll() is None and len({*state.glob("*.checkpoint")} - began) < more:
+            if random.random() < 0.05:
+                arrive(folder, first, count := random.randint(1, 30))
+                first += count
+            time.sleep(0.02)
+        time.sleep(random.random())
+        assert process.poll() is None
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    arrive(folder, first, 10)
+    subprocess.run([*command, "--idle-exit", "1s"], check=True)
+    rows = rows_of_epochs(state, out)
+    assert by_instant(rows) == by_instant(rows_at_once(folder, state, tmp_path))
+    assert {path.name for path in out.iterdir()} == {
+        file for each in river.epochs(state) for file, _ in each.outputs.get("o", ())
+    }
 
 
 # ------------------------------------------------------------------------------------------------------------ frames

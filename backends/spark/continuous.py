@@ -1,0 +1,525 @@
+"""Runs over folders that grow, exactly once: Spark says which files came, and each such epoch is one task from state to state.
+
+Spark's structured streaming calls `foreachBatch` with the files of an epoch, the same ones again after a crash. A task of Spark
+runs the program on them from the state that the epoch before left (`epoch`); then the manifest of the epoch is created
+(`manifests`), and with that it has been. Behind the last epoch there is one without files, at which all inputs end.
+
+Paper: River §2.4, §4.6.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from functools import partial
+from os import PathLike, environ, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from backends.spark import epoch as tasks
+from backends.spark import task
+from backends.spark.epoch import EpochErrand, EpochTelling, heard, told
+from backends.spark.manifests import AGAIN, SPARK, Manifests
+from backends.spark.parts import GivenFile
+from backends.spark.run import POLL, watched
+from backends.spark.session import REMOTE, session
+from river.backend import Summary
+from river.checkpoint import Snapshot, read_state
+from river.classes import define, evolve, field, frozen
+from river.diagnostics import Diagnostic, Note, Rejected, Severity
+from river.driver import Results, errors, stamps, wholes
+from river.io.errors import missing_file, rows_lost, unreadable, unwritable
+from river.io.live import Follow, Live
+from river.io.packed import Damaged
+from river.io.sinks import format_of_target
+from river.io.sources import format_of
+from river.manifest import Epoch, added
+from river.metrics import Durations, EpochFigures, Metrics, OperatorFigures, OutputFigures, Recorder
+from river.platform import here
+from river.restart import identity_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from backends.spark import Spark
+    from backends.spark.plan import Plan
+    from backends.spark.session import Session
+    from river.driver import Compiled, Job
+
+MOST: Final = 1000
+"""Files of an input that come in one epoch at most."""
+
+PATIENCE: Final = 60
+"""Seconds in which Spark has to end a stream."""
+
+_LISTED: Final = "path STRING, modificationTime TIMESTAMP, length LONG, content BINARY"
+_FOR_EVER: Final = "36500d"  # else Spark leaves files out, silently, that are older than others by a week
+_PATTERN: Final = "*?[]{}\\"  # which Spark reads as one
+
+
+@frozen(eq=False)
+class _Places:
+    """What is read and written. `followed`: folders; `still`: files that come with the first epoch."""
+
+    followed: Mapping[str, Path]
+    still: Mapping[str, GivenFile]
+    outputs: Mapping[str, tuple[Path, str]]
+    letters: Path | None
+
+
+def follow(backend: Spark, compiled: Compiled, job: Job) -> Results:
+    """Runs until the run is told to end, from where it was. Raises: Rejected; KeyboardInterrupt."""
+    began = time.perf_counter()
+    identity = identity_of(compiled, job)
+    places = _places(compiled, job)
+    plan = backend.plan(compiled.graph, here(), job.options)
+    for name, folder in places.followed.items():
+        identity[f"the folder of input `{name}`"] = str(folder)
+    for name, file in places.still.items():
+        identity[f"the data of input `{name}`"] = file.cells()
+    for name, (folder, format_) in places.outputs.items():
+        identity[f"the place of output `{name}`"] = [str(folder), format_]
+    assert job.checkpoint is not None  # noqa: S101 - by `_places`
+    written = {name: folder for name, (folder, _) in places.outputs.items()}
+    if places.letters is not None:
+        written[""] = places.letters
+    manifests = Manifests(job.checkpoint, identity, places=written)
+    manifests.open()
+    try:
+        run = _Run(compiled, job, plan, places, manifests)
+        if manifests.complete:
+            return run.results(began, again=True)
+        run.through()
+        return run.results(began)
+    finally:
+        manifests.close()
+
+
+# ------------------------------------------------------------------------------------------------------- what is asked
+
+
+def _places(compiled: Compiled, job: Job) -> _Places:
+    """What a run is over. Raises: Rejected for what cannot be done."""
+    graph = compiled.graph
+    if job.checkpoint is None:
+        message = "the backend `spark` follows inputs in epochs, whose state has to be kept"
+        raise _refused(message, "name a folder: `--checkpoint FOLDER`")
+    if environ.get(REMOTE):
+        message = f"epochs need a driver of Spark in this process, and `{REMOTE}` names one elsewhere"
+        raise _refused(message, "run without it")
+    if job.iterations is not None:
+        raise _refused("`--iterations` says how long a run is that has no end", "leave it out")
+    if told_errors := sorted(errors(graph.program)):
+        raise _refused(f"the output `{told_errors[0]}` has the errors of the run, which are known at its end")
+    followed: dict[str, Path] = {}
+    still: dict[str, GivenFile] = {}
+    for name in graph.inputs:
+        spec, stated = job.inputs[name], job.formats.get(name)
+        if name in wholes(graph.program) or name in stamps(graph.program):
+            what = (
+                "all rows as one item" if name in wholes(graph.program) else "time stamps that are computed"
+            )
+            raise _refused(f"the input `{name}` has {what}, which is not done in epochs", "use `multicore`")
+        match spec:
+            case Follow():
+                followed[name] = _folder(name, spec)
+            case str() | PathLike():
+                still[name] = _given(name, Path(fspath(cast("str", spec))), stated)
+            case _:
+                message = f"input `{name}` is no file or folder, which executors could read"
+                raise _refused(message, "keep what comes in files of a folder, and follow that")
+    if not followed:
+        message = "the backend `spark` keeps the state of runs that follow folders, and none is followed"
+        raise _refused(message, "say `--follow`, or leave `--checkpoint` out")
+    outputs = {name: _output(name, job) for name in compiled.outputs}
+    letters = None
+    if job.on_error.path is not None:
+        letters = _made("dead letters", job.on_error.path)
+    taken: dict[Path, str] = {folder: f"input `{name}`" for name, folder in followed.items()}
+    for name, folder in [
+        *((f"output `{name}`", folder) for name, (folder, _) in outputs.items()),
+        *([] if letters is None else [("the dead letters", letters)]),
+    ]:
+        if folder in taken:
+            message = f"{name} and {taken[folder]} go to the same folder `{folder}`"
+            raise Rejected([Diagnostic("data-overwrite", message, help="name a folder for each")])
+        taken[folder] = name
+    return _Places(followed, still, outputs, letters)
+
+
+def _refused(message: str, help_: str | None = None) -> Rejected:
+    return Rejected([Diagnostic("run-checkpoint", message, help=help_)])
+
+
+def _folder(name: str, spec: Follow) -> Path:
+    path = Path(spec.path)
+    if "://" in spec.path:
+        message = f"input `{name}`: executors read paths of files that they share, and `{spec.path}` is none"
+        raise _refused(message, "mount it, or copy it to a folder")
+    if not path.exists():
+        raise Rejected([missing_file(spec.path)])
+    if not path.is_dir():
+        message = (
+            f"input `{name}`: `{spec.path}` is a file, and the backend `spark` follows folders that get files"
+        )
+        raise _refused(message, "use `multicore`, or a folder")
+    if wrong := [sign for sign in _PATTERN if sign in str(path.resolve())]:
+        message = f"input `{name}`: Spark takes `{path.resolve()}` for a pattern, because of `{wrong[0]}`"
+        raise _refused(message, "rename the folder")
+    return path.resolve()
+
+
+def _given(name: str, path: Path, stated: str | None) -> GivenFile:
+    """A file as it is now. Raises: Rejected."""
+    kind, packed = format_of(str(path), stated, name)
+    try:
+        state = path.stat()
+    except FileNotFoundError:
+        raise Rejected([missing_file(str(path))]) from None
+    except OSError as error:
+        raise Rejected([unreadable(str(path), error)]) from error
+    if not path.is_file():
+        raise _refused(f"input `{name}`: `{path}` is no regular file", "`--follow` follows a folder")
+    return GivenFile(str(path.absolute()), kind, packed, state.st_size, state.st_mtime_ns)
+
+
+def _output(name: str, job: Job) -> tuple[Path, str]:
+    """Folder and format of an output. Raises: Rejected."""
+    target = job.outputs.get(name)
+    path = fspath(cast("str", target)) if isinstance(target, str | PathLike) else ""
+    if not (path.endswith("/") or (path and Path(path).is_dir())):
+        message = f"output `{name}` is not a folder, and each epoch writes files of its own"
+        raise _refused(message, f"name one: `--out {name}=FOLDER/`")
+    if "://" in path:
+        message = f"output `{name}`: executors write to paths that they share, and `{path}` is none"
+        raise _refused(message, "mount it, or copy the files of the folder")
+    stated = job.formats.get(name) or "parquet"
+    return _made(f"output `{name}`", path), format_of_target(f"x.{stated}", stated, name)
+
+
+def _made(what: str, path: str | PathLike[str]) -> Path:
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise _refused(f"{what}: `{path}` is a file, and each epoch writes files of its own") from None
+    except OSError as error:
+        raise Rejected([unwritable(str(path), error)]) from error
+    return folder.resolve()
+
+
+# --------------------------------------------------------------------------------------------------------------- a run
+
+
+@define(eq=False)
+class _Run:
+    """A run between its first and last epoch. `lock` is held while an epoch is run or the end is decided."""
+
+    compiled: Compiled
+    job: Job
+    plan: Plan
+    places: _Places
+    manifests: Manifests
+    live: Live = field(init=False)
+    figures: _Figures = field(init=False)
+    heard: float = field(factory=time.monotonic, init=False)
+    _lock: threading.Lock = field(factory=threading.Lock, init=False)
+    _failure: BaseException | None = field(default=None, init=False)
+    _ended: bool = field(default=False, init=False)
+    _halted: bool = field(default=False, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.live = self.job.live or Live()
+        self.figures = _Figures(self.compiled)
+
+    def through(self) -> None:
+        """Runs epochs until the run is to end, and the last one. Raises: Rejected; KeyboardInterrupt."""
+        recorder = None if self.job.metrics is None else Recorder(self.job.metrics)
+        with session(self.plan.workers, self.job.options.settings) as spark:
+            if recorder is not None:
+                recorder.open()
+            try:
+                self._epochs(spark, recorder)
+                last = self.manifests.last.epoch + 1
+                self._epoch(spark, last, {}, more=())
+                if recorder is not None:
+                    recorder.take(self.figures.metrics(), end=True)
+            finally:
+                if recorder is not None:
+                    recorder.close()
+
+    def _epochs(self, spark: Session, recorder: Recorder | None) -> None:
+        assert self.job.checkpoint is not None  # noqa: S101 - by `_places`
+        every = self._every(self.job.checkpoint.every)
+        stream = (
+            _listing(spark, self.places.followed)
+            .writeStream.foreachBatch(self._called)
+            .option("checkpointLocation", str(self.manifests.folder.absolute() / SPARK))
+            .trigger(processingTime=f"{max(1, round(every * 1000))} milliseconds")
+        )
+        spark.conf.set("spark.sql.streaming.stopTimeout", f"{PATIENCE}s")
+        query = stream.start()
+        try:
+            self._watch(query, every, recorder)
+        except BaseException:
+            self._halted = True
+            raise
+        finally:
+            query.stop()
+
+    def _every(self, stated: float) -> float:
+        """How often it is looked what came. Units: seconds."""
+        return min(each for each in (stated, self.live.idle_exit, self.live.stop_after) if each is not None)
+
+    def _watch(self, query: Any, every: float, recorder: Recorder | None) -> None:
+        """Returns when the run is to end, with no epoch under way. Raises: Rejected; KeyboardInterrupt."""
+        began, options = time.monotonic(), self.job.options
+        while True:
+            query.awaitTermination(POLL)
+            if self._failure is not None:
+                raise self._failure
+            if not query.isActive:
+                raise _stream_failed(query.exception())
+            now = time.monotonic()
+            if options.stopping():
+                raise KeyboardInterrupt
+            if recorder is not None:
+                recorder.take(self.figures.metrics())
+            wanted = self.live.stop_after is not None and now >= began + self.live.stop_after
+            if (
+                self.live.idle_exit is not None
+                and now >= max(began, self.heard) + self.live.idle_exit + every
+            ):
+                status = query.status
+                wanted = wanted or not (status["isTriggerActive"] or status["isDataAvailable"])
+            if (wanted or self.live.stopped) and self._lock.acquire(blocking=False):
+                self._ended = True
+                self._lock.release()
+                return
+
+    def _called(self, frame: Any, number: int) -> None:
+        """What Spark calls for an epoch: `frame` has its files."""
+        with self._lock:
+            if self._ended or self._failure is not None:
+                raise _End
+            try:
+                self._epoch(frame.sparkSession, number, self._files(frame), more=tuple(self.places.followed))
+            except BaseException as error:
+                self._failure = error
+                raise _End from error  # the way back to Java knows no others
+            finally:
+                self.heard = time.monotonic()
+
+    def _files(self, frame: Any) -> dict[str, list[str]]:
+        """The paths of the files that came of each input, in order."""
+        names: list[str] = list(self.places.followed)
+        listed: list[tuple[int, str]] = frame.select("input", "path").collect()
+        found: dict[str, list[str]] = {name: [] for name in names}
+        for number, path in listed:
+            local = path.removeprefix("file:")
+            local = local.removeprefix("//")
+            if _kind(names[number], local, self._stated(names[number])) is not None:
+                found[names[number]].append(local)
+        return {name: sorted(paths) for name, paths in found.items() if paths}
+
+    def _stated(self, name: str) -> str | None:
+        spec = self.job.inputs[name]
+        return (spec.format if isinstance(spec, Follow) else None) or self.job.formats.get(name)
+
+    def _epoch(
+        self, spark: Session, number: int, paths: Mapping[str, Sequence[str]], more: tuple[str, ...]
+    ) -> None:
+        """Runs an epoch, unless it has been. Raises: Rejected."""
+        last = self.manifests.last
+        inputs = {name: tuple(found) for name, found in paths.items()}
+        if number == 0:
+            inputs |= {name: (file.path,) for name, file in self.places.still.items()}
+        if number <= last.epoch:
+            if dict(self.manifests.of(number).inputs) != inputs:
+                message = f"Spark says that epoch {number} has other files than its manifest in `{self.manifests.folder}`"
+                raise Rejected([Diagnostic("run-checkpoint-damaged", message, help=AGAIN)])
+            return
+        if number != last.epoch + 1:
+            message = f"Spark is at epoch {number}, and the last manifest in `{self.manifests.folder}` is of epoch {last.epoch}"
+            raise Rejected([Diagnostic("run-checkpoint-damaged", message, help=AGAIN)])
+        began = time.perf_counter()
+        files = {
+            name: tuple(_given(name, Path(p), self._stated(name)) for p in found)
+            for name, found in inputs.items()
+        }
+        telling = self._told(spark, self._errand(number, files, more))
+        if telling.refused:
+            raise Rejected(telling.refused)
+        totals = added(
+            last.totals,
+            telling.read,
+            {name: rows for name, (_, rows) in telling.files.items()},
+            {name: (counts, told(first)) for name, (counts, first) in telling.refusals.items()},
+            telling.skipped,
+            None if telling.trap is None else told(telling.trap),
+        )
+        outputs = {name: ((file, rows),) for name, (file, rows) in telling.files.items()}
+        state, size = telling.state or ("", 0)
+        manifest = Epoch(number, inputs, outputs, state, telling.letters, totals)
+        self.manifests.commit(manifest, complete=not more)
+        self.manifests.prune()
+        self.figures.add(telling, sum(map(len, inputs.values())), size, time.perf_counter() - began)
+        if self.job.watch is not None:
+            self.job.watch(sum(totals.read.values()))
+
+    def _errand(
+        self, number: int, files: Mapping[str, tuple[GivenFile, ...]], more: tuple[str, ...]
+    ) -> EpochErrand:
+        options, job, state = self.plan.options, self.job, self.manifests.last.state
+        states = self.manifests.states.absolute()
+        return EpochErrand(
+            task.portable(self.plan),
+            self.manifests.run,
+            number,
+            files,
+            more,
+            None if state is None else str(states / state),
+            {name: (str(folder), format_) for name, (folder, format_) in self.places.outputs.items()},
+            str(states),
+            None if self.places.letters is None else str(self.places.letters),
+            job.on_error.action,
+            options.until,
+            job.lateness,
+            tuple(options.externs),
+            options.native,
+            options.batch,
+        )
+
+    def _told(self, spark: Session, errand: EpochErrand) -> EpochTelling:
+        """Runs the task of an epoch."""
+        found: list[EpochTelling] = []
+
+        def job() -> None:
+            made = spark.range(0, 1, 1, 1).mapInArrow(partial(tasks.epoch, errand.text()), tasks.TOLD)
+            found.extend(EpochTelling.read_text(row[0]) for row in made.collect())
+
+        stopping = self.job.options.stopping
+        options = evolve(self.job.options, stopping=lambda: self._halted or stopping())
+        watched(spark, job, f"epoch {errand.number}", options)
+        (telling,) = found
+        return telling
+
+    # -- the end
+
+    def results(self, began: float, *, again: bool = False) -> Results:
+        """What all epochs came to. `again`: the run had ended before."""
+        totals = self.manifests.last.totals
+        warnings: list[Diagnostic] = []
+        if again:
+            message = f"the run whose state is in `{self.manifests.folder}` has ended well; nothing was done"
+            help_ = "`--restart` begins anew"
+            warnings.append(
+                Diagnostic("run-checkpoint-complete", message, severity=Severity.WARNING, help=help_)
+            )
+        warnings += [
+            rows_lost(self.job.on_error, name, counts, heard(first))
+            for name, (counts, first) in sorted(totals.refused.items())
+        ]
+        if count := sum(totals.skipped.values()):
+            message = f"{count} item{'s' * (count != 1)} skipped because an operator trapped"
+            first = None if totals.trap is None else heard(totals.trap)
+            notes = () if first is None else (Note(f"first: {first.message}"),)
+            warnings.append(Diagnostic("run-skipped", message, severity=Severity.WARNING, notes=notes))
+        metrics = None if again else self.figures.metrics()
+        summary = Summary(self._variables(), skipped=totals.skipped, metrics=metrics)
+        rows = {name: totals.rows.get(name, 0) for name in self.compiled.outputs}
+        seconds = time.perf_counter() - began
+        return Results({}, rows, summary, seconds, sum(totals.read.values()), tuple(warnings))
+
+    def _variables(self) -> dict[str, Any]:
+        """The final variables. Raises: Rejected("run-checkpoint-damaged")."""
+        path = self.manifests.states / (self.manifests.last.state or "")
+        try:
+            header, data = read_state(path)
+            found = Snapshot(header["state"], bytearray(data))
+            return {
+                v.name: found.get(v.type, found.fields[v.name])[0]
+                for v in self.compiled.graph.variables
+                if v.name in found.fields
+            }
+        except (Damaged, OSError) as error:
+            message = f"the final variables cannot be read: `{path}`: {error}"
+            raise Rejected([Diagnostic("run-checkpoint-damaged", message, help=AGAIN)]) from error
+
+
+class _End(Exception):  # noqa: N818 - control flow of this module
+    """The run ends, so no epoch begins."""
+
+
+def _listing(spark: Session, folders: Mapping[str, Path]) -> Any:
+    """A stream of the files that come: of which input, and the path. Spark lists them, and reads nothing of them."""
+    found: Any = None
+    for number, folder in enumerate(folders.values()):
+        reader = spark.readStream.format("binaryFile").schema(_LISTED)
+        reader = reader.option("maxFileAge", _FOR_EVER).option("maxFilesPerTrigger", MOST)
+        frame = reader.load(str(folder)).selectExpr(f"{number} as input", "path")
+        found = frame if found is None else found.unionAll(frame)
+    return found
+
+
+def _kind(name: str, path: str, stated: str | None) -> str | None:
+    """The format of a file that came, None for one that is not read."""
+    if Path(path).name.startswith((".", "_")):
+        return None
+    try:
+        return format_of(path, stated, name)[0]
+    except Rejected:
+        return None
+
+
+def _stream_failed(error: Any) -> Rejected:
+    lines = [line.strip() for line in str(error or "").splitlines() if line.strip()]
+    notes = tuple(Note(line) for line in lines[:2])
+    return Rejected([Diagnostic("spark-failed", "Spark ended the stream of files", notes=notes)])
+
+
+# ------------------------------------------------------------------------------------------------------------- figures
+
+
+@define(eq=False)
+class _Figures:
+    """What there is to tell of the epochs of this process."""
+
+    compiled: Compiled
+    began: float = field(factory=time.perf_counter)
+    durations: Durations = field(factory=Durations)
+    epochs: EpochFigures = EpochFigures()
+    _inputs: dict[str, int] = field(factory=dict[str, int])
+    _outputs: dict[str, int] = field(factory=dict[str, int])
+    _operators: dict[str, OperatorFigures] = field(factory=dict[str, OperatorFigures])
+    _lock: threading.Lock = field(factory=threading.Lock)
+
+    def add(self, telling: EpochTelling, files: int, state: int, seconds: float) -> None:
+        """One epoch more."""
+        with self._lock:
+            self.durations.add(seconds)
+            self.epochs = EpochFigures(self.epochs.count + 1, self.epochs.files + files, telling.held, state)
+            for name, rows in telling.read.items():
+                self._inputs[name] = self._inputs.get(name, 0) + rows
+            for name, (_, rows) in telling.files.items():
+                self._outputs[name] = self._outputs.get(name, 0) + rows
+            for name, (fired, skipped, batches, spent, workers, native) in telling.operators.items():
+                before = self._operators.get(name, OperatorFigures(0, 0, 0, 0.0, 0, native))
+                self._operators[name] = OperatorFigures(
+                    before.fired + fired,
+                    before.skipped + skipped,
+                    before.batches + batches,
+                    before.seconds + spent,
+                    max(before.workers, workers),
+                    native,
+                )
+
+    def metrics(self) -> Metrics:
+        """All of it."""
+        with self._lock:
+            inputs = {name: self._inputs.get(name, 0) for name in self.compiled.graph.inputs}
+            outputs = {n: OutputFigures(self._outputs.get(n, 0), 0.0) for n in self.compiled.outputs}
+            seconds, latency = time.perf_counter() - self.began, self.durations.latency()
+            return Metrics(
+                seconds, inputs, outputs, dict(self._operators), {}, latency, {}, epochs=self.epochs
+            )

@@ -1,0 +1,419 @@
+"""Runs in epochs without Spark: what its stream would bring is given here, and tasks run in this process."""
+
+from __future__ import annotations
+
+import json
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+pytest.importorskip("pyspark", reason="the extra `spark` is not installed")
+pytest.importorskip("pandas", reason="the extra `spark` is not installed")
+
+import river
+from backends.spark import continuous, epoch, manifests
+from river.diagnostics import Rejected
+from river.driver import row_types
+from river.il.observe import observed_variables
+from river.io import deltas
+from river.io.schema import columns
+from river.testing.seeds import chance
+from tests.backends.spark_stand_in import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from random import Random
+
+    from river.driver import Compiled, Results
+
+ROOT = Path(__file__).resolve().parents[2]
+
+Arrivals = list[dict[str, list[str]]]
+"""What comes: of each epoch, by input, the texts of files."""
+
+
+class Crash(BaseException):
+    """The driver is ended by force."""
+
+
+@pytest.fixture
+def came(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Arrivals:
+    """What is to come; at the end of it a run ends well. Crashes are made by patching."""
+    arrivals: Arrivals = []
+
+    def epochs(run: Any, spark: Any, _recorder: Any) -> None:
+        for number in range(max(0, run.manifests.last.epoch), len(arrivals)):  # the last one comes again
+            files = {
+                name: [
+                    str(_file(folder, number, at, text))
+                    for at, text in enumerate(arrivals[number].get(name, ()))
+                ]
+                for name, folder in run.places.followed.items()
+            }
+            run._epoch(spark, number, {n: f for n, f in files.items() if f}, tuple(run.places.followed))
+
+    monkeypatch.setattr(continuous._Run, "_epochs", epochs)
+    monkeypatch.setattr(continuous, "session", lambda *_: nullcontext(Session(3)))
+    return arrivals
+
+
+def _file(folder: Path, number: int, at: int, text: str) -> Path:
+    path = folder / f"{number}-{at}.jsonl"
+    if not path.exists():
+        path.write_text(text)
+    return path
+
+
+def run(compiled: Compiled, tmp_path: Path, **more: Any) -> Results:
+    """Follows folders."""
+    inputs: dict[str, Any] = {}
+    for name in compiled.graph.inputs:
+        (tmp_path / name).mkdir(exist_ok=True)
+        inputs[name] = river.follow(f"{tmp_path / name}/")
+    outputs = {name: f"{tmp_path / 'out' / name}/" for name in compiled.outputs}
+    keeping = more.pop("checkpoint", tmp_path / "state")
+    formats = dict.fromkeys(compiled.outputs, "jsonl")
+    return _with_formats(
+        compiled, inputs | more.pop("inputs", {}), outputs, formats, checkpoint=keeping, **more
+    )
+
+
+def _with_formats(compiled: Compiled, inputs: Any, outputs: Any, formats: Any, **more: Any) -> Results:
+    from river.checkpoint import Checkpoint
+    from river.driver import Job, execute
+    from river.io.errors import OnError
+
+    keeping = more.pop("checkpoint")
+    keeping = Checkpoint(keeping) if isinstance(keeping, Path) else keeping
+    job = Job(
+        inputs, outputs, OnError.parse(more.pop("on_error", "stop")), formats, checkpoint=keeping, **more
+    )
+    return execute(compiled, "spark", job)
+
+
+def written(tmp_path: Path, compiled: Compiled) -> dict[str, list[Any]]:
+    """The rows that the manifests name, in order; nothing else is there."""
+    found: dict[str, list[Any]] = {name: [] for name in compiled.outputs}
+    for each in river.epochs(tmp_path / "state"):
+        for name, files in each.outputs.items():
+            for file, rows in files:
+                lines = (tmp_path / "out" / name / file).read_text().splitlines()
+                assert len(lines) == rows
+                found[name] += map(json.loads, lines)
+    for name in compiled.outputs:
+        there = {path.name for path in (tmp_path / "out" / name).iterdir()}
+        named = {file for each in river.epochs(tmp_path / "state") for file, _ in each.outputs.get(name, ())}
+        assert there == named
+    return found
+
+
+def wanted(
+    compiled: Compiled, tmp_path: Path, arrivals: Arrivals, **more: Any
+) -> tuple[dict[str, list[Any]], Any]:
+    """What the calculus makes of all that came, in the order of epochs and files."""
+    inputs: dict[str, Any] = {}
+    for name in compiled.graph.inputs:
+        inputs[name] = tmp_path / f"{name}.jsonl"
+        inputs[name].write_text("".join(text for each in arrivals for text in each.get(name, ())))
+    outputs = {name: tmp_path / f"wanted-{name}.jsonl" for name in compiled.outputs}
+    results = compiled.run(inputs, outputs, backend="reference", **more)
+    rows = {
+        name: [json.loads(line) for line in path.read_text().splitlines()] for name, path in outputs.items()
+    }
+    return rows, results
+
+
+def divided(random: Random, lines: Mapping[str, Sequence[str]], most: int = 4) -> Arrivals:
+    """Lines as files of epochs at random; some epochs have no file of an input, some files no line."""
+    count = random.randint(1, most)
+    arrivals: Arrivals = [{} for _ in range(count)]
+    for name, found in lines.items():
+        cuts = sorted(random.randint(0, len(found)) for _ in range(count - 1))
+        for number, (start, stop) in enumerate(zip([0, *cuts], [*cuts, len(found)], strict=True)):
+            middle = random.randint(start, stop)
+            texts = ["".join(found[start:middle]), "".join(found[middle:stop])]
+            arrivals[number][name] = (
+                texts if random.random() < 0.5 else ["".join(texts)] if stop > start else []
+            )
+    return arrivals
+
+
+def canonical(compiled: Compiled, rows: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """What changes in a relation at one instant may come in any order."""
+    found: dict[str, list[Any]] = {}
+    for name, got in rows.items():
+        queue = compiled.graph.queues.get(name)
+        relation = queue is not None and deltas.is_delta(queue.type)
+        first = columns(row_types(compiled.graph)[name])[0][0]
+        found[name] = (
+            sorted(got, key=lambda row: (row[first], row["op"] == "+", repr(row))) if relation else got
+        )
+    return found
+
+
+def rows_of(name: str, count: int) -> list[str]:
+    """The first rows of an example's data, as JSON."""
+    import csv
+
+    with (ROOT / name).open() as file:
+        rows = [row for row, _ in zip(csv.DictReader(file), range(count), strict=False)]
+    found = [{k: _number(v) for k, v in row.items()} for row in rows]
+    return [json.dumps(row["value"] if [*row] == ["value"] else row) + "\n" for row in found]
+
+
+def _number(text: str) -> Any:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text or None
+
+
+JOINED = """a: {ts: int; k: int; v: int} stream by ts; b: {ts: int; w: int; j: int} stream by ts;
+output o: relation = select a.k, a.v, b.w from a[range 3], b[rows 2] where a.k = b.j;
+output p: relation = select j, count(*) as n, sum(v) as s from a[range 9], b[now] where k = j group by j;"""
+
+
+def streams(random: Random, count: int, back: int = 0) -> dict[str, list[str]]:
+    """Rows of `a` and `b`, whose time stamps go back by at most so much."""
+    found: dict[str, list[str]] = {"a": [], "b": []}
+    for n in range(count):
+        ts = max(0, n - random.randint(0, back)) // 2
+        found["a"].append(json.dumps({"ts": ts, "k": random.randrange(3), "v": n}) + "\n")
+        found["b"].append(json.dumps({"ts": ts + 1, "w": n, "j": random.randrange(3)}) + "\n")
+    return found
+
+
+PROGRAMS = {
+    "examples/flights/delays.cql": {"flights": "examples/flights/flights.csv"},
+    "examples/linear_road/tolls.cql": {"reports": "examples/linear_road/reports.csv"},
+    "examples/log_analyzer/query_log.szl": {"logRecord": "examples/log_analyzer/queries.csv"},
+    "examples/fm_radio/fm_radio.str": {"input": "examples/fm_radio/signal.csv"},
+    "examples/continuous_log/origins.cql": {"requests": "examples/continuous_log/requests.csv"},
+}
+
+
+@pytest.mark.some(2)
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_every_division_into_epochs_gives_what_the_calculus_gives(
+    program: str, came: Arrivals, tmp_path: Path
+) -> None:
+    """Also where the driver is ended by force after any epoch, before or after its manifest."""
+    random = chance("epochs", program)
+    compiled = river.load(str(ROOT / program))
+    came += divided(random, {name: rows_of(data, 150) for name, data in PROGRAMS[program].items()})
+    results = crashing(random, lambda: run(compiled, tmp_path))
+    expected, reference = wanted(compiled, tmp_path, came)
+    assert canonical(compiled, written(tmp_path, compiled)) == canonical(compiled, expected)
+    assert results.rows == {name: len(rows) for name, rows in expected.items()}
+    assert results.read == reference.read
+    seen = [observed_variables(compiled.graph, each.summary.variables) for each in (results, reference)]
+    assert seen[0] == seen[1]
+    assert [each.inputs for each in river.epochs(tmp_path / "state")][-1] == {}
+
+
+def crashing(random: Random, go: Callable[[], Results]) -> Results:
+    """Runs until the end, though it is ended by force again and again, before or after a manifest is created."""
+    commit = manifests.Manifests.commit
+    while True:
+        left = random.randint(1, 3) if random.random() < 0.7 else 1000
+        counts = iter(range(left, 0, -1))
+        after = random.random() < 0.5
+
+        def crashes(self: Any, manifest: Any, after: bool = after, counts: Any = counts, **more: Any) -> None:
+            last = next(counts) == 1
+            if not last or after:
+                commit(self, manifest, **more)
+            if last:
+                raise Crash
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(manifests.Manifests, "commit", crashes)
+            try:
+                return go()
+            except Crash:
+                pass
+
+
+@pytest.mark.parametrize("native", ["on", "off"])
+@pytest.mark.parametrize("back", [0, 5])
+def test_joins_and_rows_that_come_late(back: int, native: Any, came: Arrivals, tmp_path: Path) -> None:
+    """Inputs wait for each other, and rows for others that may come before them, from epoch to epoch."""
+    from river.backend import Options
+
+    random = chance("late", back, native)
+    compiled = river.compile(JOINED, "cql")
+    came += divided(random, streams(random, 30, 2 * back), 6)
+    more = {"lateness": 3 * (back > 0), "on_error": "skip"}
+    results = run(compiled, tmp_path, options=Options(native=native), **more)
+    expected, reference = wanted(compiled, tmp_path, came, **more)
+    assert canonical(compiled, written(tmp_path, compiled)) == canonical(compiled, expected)
+    counts = [sorted(w.message for w in each.warnings) for each in (results, reference)]
+    assert counts[0] == counts[1]
+
+
+def test_rows_that_are_wrong_are_kept_and_counted(came: Arrivals, tmp_path: Path) -> None:
+    compiled = river.compile("s: {ts: int; v: int} stream by ts; o: relation = select * from s[now];", "cql")
+    came += [
+        {"s": ['{"ts": 2, "v": 1}\n{"ts": 2, "v": "x"}\n']},
+        {"s": ['{"ts": 1, "v": 2}\n', '{"ts": 3, "v": 3}\n']},
+    ]
+    letters = tmp_path / "bad"
+    results = run(compiled, tmp_path, on_error=f"dead-letter={letters}/")
+    assert [w.message for w in results.warnings] == [
+        f"input `s`: 2 rows sent to `{letters}/` (1 data-order, 1 data-type)"
+    ]
+    named = [each.letters for each in river.epochs(tmp_path / "state")]
+    assert named[2] is None
+    assert sorted(filter(None, named)) == sorted(path.name for path in letters.iterdir())
+    told = [json.loads((letters / str(name)).read_text())["code"] for name in named[:2]]
+    assert told == ["data-type", "data-order"]
+
+
+def test_what_is_wrong_ends_the_run_where_it_stands(came: Arrivals, tmp_path: Path) -> None:
+    """And the run goes on when that has been put right."""
+    compiled = river.compile(
+        "s: {ts: int; v: int} stream by ts; o: relation = select 6 / v as q from s[now];", "cql"
+    )
+    came += [{"s": ['{"ts": 1, "v": 1}\n']}, {"s": ['{"ts": 2, "v": 2}\n', '{"ts": 1, "v": 2}\n']}]
+    with pytest.raises(Rejected) as refused:
+        run(compiled, tmp_path)
+    (found,) = refused.value.diagnostics
+    assert (found.code, found.place) == ("data-order", f"{tmp_path}/s/1-1.jsonl:1")
+    assert [each.epoch for each in river.epochs(tmp_path / "state")] == [0]
+    came[1]["s"][1] = '{"ts": 2, "v": 0}\n{"ts": 3, "v": 1}\n'
+    (tmp_path / "s" / "1-1.jsonl").write_text(came[1]["s"][1])
+    with pytest.raises(Rejected, match="while handling the item"):
+        run(compiled, tmp_path)
+    (tmp_path / "s" / "1-1.jsonl").write_text('{"ts": 3, "v": 3}\n')
+    run(compiled, tmp_path)
+    rows = [(row["ts"], row["q"]) for row in written(tmp_path, compiled)["o"] if row["op"] == "+"]
+    assert rows == [(1, 6.0), (2, 3.0), (3, 2.0)]
+
+
+COUNT = "s: {ts: int; v: int} stream by ts; o: relation = select count(*) as n from s[rows 3];"
+
+
+def begun(came: Arrivals, tmp_path: Path) -> Compiled:
+    """A run that was ended by force behind its second epoch."""
+    came += [{"s": [f'{{"ts": {n}, "v": {n}}}\n']} for n in range(2)]
+    compiled = river.compile(COUNT, "cql")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(continuous._Run, "through", lambda run: (run._epochs(Session(1), None), _crash()))
+        with pytest.raises(Crash):
+            run(compiled, tmp_path)
+    return compiled
+
+
+def _crash() -> None:
+    raise Crash
+
+
+@pytest.mark.parametrize("damage", ["state gone", "state", "manifest", "last manifest gone", "other files"])
+def test_what_is_missing_or_damaged_ends_the_run(damage: str, came: Arrivals, tmp_path: Path) -> None:
+    compiled = begun(came, tmp_path)
+    state = tmp_path / "state"
+    last = max(state.glob("*.checkpoint"))
+    left = state / "states" / str(river.epochs(state)[-1].state)
+    match damage:
+        case "state gone":
+            left.unlink()
+        case "state":
+            left.write_bytes(left.read_bytes()[:-40] + bytes(40))
+        case "manifest":
+            last.write_bytes(last.read_bytes()[:-1])
+        case "last manifest gone":
+            last.unlink()
+            came[:2] = [{}, {}]  # Spark has both behind it
+        case _:
+            (tmp_path / "s" / "1-0.jsonl").rename(tmp_path / "s" / "1-x.jsonl")
+            came[1]["s"].append("")
+    came.append({"s": ['{"ts": 5, "v": 5}\n']})
+    patch = pytest.MonkeyPatch()
+    if damage == "last manifest gone":
+
+        def ahead(run: Any, spark: Any, _: Any) -> None:
+            run._epoch(spark, 2, {}, ("s",))
+
+        patch.setattr(continuous._Run, "_epochs", ahead)
+    with patch.context(), pytest.raises(Rejected) as refused:
+        run(compiled, tmp_path)
+    patch.undo()
+    assert refused.value.diagnostics[0].code == "run-checkpoint-damaged"
+    assert "restart" in str(refused.value.diagnostics[0].help)
+
+
+def test_late_attempts_do_no_harm_and_old_states_go(came: Arrivals, tmp_path: Path) -> None:
+    compiled = begun(came, tmp_path)
+    second = river.epochs(tmp_path / "state")[1]
+    ((name, _),) = second.outputs["o"]
+    late = tmp_path / "out" / "o" / (name[:-11] + "00000.jsonl")
+    late.write_text("what an attempt wrote that was thought lost\n")
+    ahead = late.with_name(late.name.replace("-000000001-", "-000000002-"))
+    ahead.write_text("half a ")
+    other = late.with_name("of-somebody-else.jsonl")
+    other.write_text("")
+    came += [{"s": [f'{{"ts": {n}, "v": {n}}}\n']} for n in (7, 8)]
+    run(compiled, tmp_path)
+    assert not late.exists()
+    assert not ahead.exists()
+    other.unlink()  # which nobody touched
+    expected, _ = wanted(compiled, tmp_path, came)
+    assert canonical(compiled, written(tmp_path, compiled)) == canonical(compiled, expected)
+    assert len([*(tmp_path / "state" / "states").iterdir()]) == manifests.STAY
+
+
+def test_a_run_that_has_ended_is_not_run_again_unless_it_is_to_begin_anew(
+    came: Arrivals, tmp_path: Path
+) -> None:
+    from river.checkpoint import Checkpoint
+
+    came += [{"s": ['{"ts": 1, "v": 1}\n']}]
+    compiled = river.compile(COUNT, "cql")
+    first = run(compiled, tmp_path)
+    again = run(compiled, tmp_path)
+    assert [w.code for w in again.warnings] == ["run-checkpoint-complete"]
+    assert (again.rows, again.read, again.variables) == (first.rows, first.read, first.variables)
+    with pytest.raises(Rejected, match="is of another run: the lateness changed since"):
+        run(compiled, tmp_path, lateness=3)
+    before = written(tmp_path, compiled)
+    run(compiled, tmp_path, checkpoint=Checkpoint(tmp_path / "state", restart=True))
+    assert written(tmp_path, compiled) == before
+
+
+def test_what_cannot_be_done_in_epochs_is_refused(came: Arrivals, tmp_path: Path) -> None:
+    compiled = river.compile(COUNT, "cql")
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s.csv").write_text("ts,v\n")
+    folder, out, state = river.follow(f"{tmp_path}/s/"), {"o": f"{tmp_path}/o/"}, tmp_path / "state"
+
+    def refused(inputs: Any, outputs: Any = out, checkpoint: Any = state, **more: Any) -> str:
+        with pytest.raises(Rejected) as caught:
+            compiled.run(inputs, outputs, backend="spark", checkpoint=checkpoint, **more)
+        assert not state.exists()
+        return caught.value.diagnostics[0].message
+
+    assert "has to be kept" in refused({"s": folder}, checkpoint=None)
+    assert "none is followed" in refused({"s": f"{tmp_path}/s.csv"})
+    assert "is a file, and" in refused({"s": river.follow(f"{tmp_path}/s.csv")})
+    assert "there is no file" in refused({"s": river.follow(f"{tmp_path}/none/")})
+    assert "no file or folder" in refused({"s": [{"ts": 1, "v": 1}]})
+    assert "none" in refused({"s": river.follow("s3://bucket/s/")})
+    assert "is not a folder" in refused({"s": folder}, {"o": f"{tmp_path}/o.csv"})
+    assert "is not a folder" in refused({"s": folder}, {})
+    assert "to the same folder" in refused({"s": folder}, {"o": f"{tmp_path}/s/"})
+    assert "`--idle`" in refused({"s": folder}, live=river.Live(idle=1))
+    (tmp_path / "a*b").mkdir()
+    assert "pattern" in refused({"s": river.follow(f"{tmp_path}/a*b/")})
+
+
+def test_what_a_task_tells_survives_the_way() -> None:
+    from river.diagnostics import Diagnostic, Note, Severity
+    from river.source import Source, Span
+
+    span = Span(Source("p", "a text"), 0, 1)
+    found = Diagnostic("c", "m", span, Severity.WARNING, (Note("n", span), Note("o")), "h", "p")
+    assert epoch.heard(json.loads(json.dumps(epoch.told(found)))) == found
