@@ -29,9 +29,9 @@ from river.classes import define, evolve, field, frozen
 from river.diagnostics import Diagnostic, Note, Rejected, Severity
 from river.driver import Results, errors, stamps, wholes
 from river.io.errors import missing_file, rows_lost, unreadable, unwritable
+from river.io.folders import format_in, is_folder
 from river.io.live import Follow, Live
 from river.io.packed import Damaged
-from river.io.sinks import format_of_target
 from river.io.sources import format_of
 from river.manifest import Epoch, added
 from river.metrics import Durations, EpochFigures, Metrics, OperatorFigures, OutputFigures, Recorder
@@ -107,6 +107,10 @@ def _places(compiled: Compiled, job: Job) -> _Places:
     if environ.get(REMOTE):
         message = f"epochs need a driver of Spark in this process, and `{REMOTE}` names one elsewhere"
         raise _refused(message, "run without it")
+    if job.mode is not None:
+        raise _refused(
+            f"`--mode {job.mode}`: each epoch adds files to the folders of outputs", "leave it out"
+        )
     if job.iterations is not None:
         raise _refused("`--iterations` says how long a run is that has no end", "leave it out")
     if told_errors := sorted(errors(graph.program)):
@@ -186,15 +190,14 @@ def _given(name: str, path: Path, stated: str | None) -> GivenFile:
 def _output(name: str, job: Job) -> tuple[Path, str]:
     """Folder and format of an output. Raises: Rejected."""
     target = job.outputs.get(name)
-    path = fspath(cast("str", target)) if isinstance(target, str | PathLike) else ""
-    if not (path.endswith("/") or (path and Path(path).is_dir())):
+    if not is_folder(target):
         message = f"output `{name}` is not a folder, and each epoch writes files of its own"
         raise _refused(message, f"name one: `--out {name}=FOLDER/`")
+    path = fspath(cast("str", target))
     if "://" in path:
         message = f"output `{name}`: executors write to paths that they share, and `{path}` is none"
         raise _refused(message, "mount it, or copy the files of the folder")
-    stated = job.formats.get(name) or "parquet"
-    return _made(f"output `{name}`", path), format_of_target(f"x.{stated}", stated, name)
+    return _made(f"output `{name}`", path), format_in(path, job.formats.get(name), name)
 
 
 def _made(what: str, path: str | PathLike[str]) -> Path:

@@ -32,6 +32,7 @@ from river.driver import CountedSink, Writer, trap_diagnostic
 from river.io import deltas
 from river.io.atomic import settle_folder
 from river.io.errors import OnError, Refusals, unwritable
+from river.io.folders import FORMATS
 from river.io.packed import Damaged
 from river.io.schema import arrow
 from river.io.sinks import open_sink
@@ -49,9 +50,6 @@ if TYPE_CHECKING:
 __all__ = ["TOLD", "EpochErrand", "EpochTelling", "epoch"]
 
 STATE: Final = ".state"
-
-SUFFIXES: Final = {"text": ".txt", "bits": ".raw", "entries": ".txt"}
-"""Those of files of formats that are not called like them."""
 
 
 @frozen(hash=False)
@@ -322,7 +320,7 @@ class _Work:
 
     def _sink(self, name: str, type_: Any) -> CountedSink:
         folder, format_ = self.errand.outputs[name]
-        path = self.place(folder, SUFFIXES.get(format_, f".{format_}"))
+        path = self.place(folder, f".{FORMATS[format_]}")
         try:
             file = self._files[name] = path.open("xb")
         except OSError as error:
