@@ -15,13 +15,16 @@ from river.il.model import needed
 from river.io.batches import ItemSource
 from river.io.columnar import Tables
 from river.io.live import Arriving
+from river.lang import typed
 from river.lang import types as t
+from river.lang.trees import nodes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from concurrent.futures import Future, ThreadPoolExecutor
 
     from backends.multicore.plan import Plan
+    from backends.native.batch import Batch
     from backends.native.ingest import Parsed, Reader
     from river.backend import Items, Rows, Sources
     from river.il.graph import Graph
@@ -92,6 +95,9 @@ def _opened(
     from backends.native.ingest import open_native
 
     behind = source.source
+    if behind.rows is not None:
+        reader = open_native(behind.rows, plan.batch, used(plan.graph, name))
+        return source if reader is None else _counted(source, _all(reader, plan.workers - 1, spare))
     wanted = used(plan.graph, name)
     reader = open_native(behind, plan.batch, wanted)
     if reader is not None:
@@ -121,6 +127,13 @@ def _opened(
     return source
 
 
+def _all(reader: Reader, helpers: int, spare: Callable[[], int]) -> Iterator[Batch]:
+    """One item, the list of all rows."""
+    from backends.native.batch import listed
+
+    yield listed(reader.form.type, list(_parsed(reader, helpers, spare, None)))
+
+
 def _counted(
     source: Reading, batches: Iterator[Items | Rows], anchors: Anchors | None = None
 ) -> Iterator[Items | Rows]:
@@ -133,7 +146,7 @@ def _counted(
 
 def _parsed(
     reader: Reader, helpers: int, spare: Callable[[], int], anchors: Anchors | None
-) -> Iterator[Rows]:
+) -> Iterator[Batch]:
     """The rows of all blocks. Up to so many helpers parse ahead of the caller, and so many blocks wait for it."""
     from backends.native.ingest import Parsed
 
@@ -144,7 +157,7 @@ def _parsed(
     def done() -> bool:
         return isinstance(ahead[0], Parsed) or ahead[0].done()
 
-    def delivered() -> Iterator[Rows]:
+    def delivered() -> Iterator[Batch]:
         found = ahead.popleft()
         parsed = found if isinstance(found, Parsed) else found.result()
         if anchors is not None:
@@ -174,9 +187,44 @@ def _parsed(
 
 
 def used(graph: Graph, name: str) -> frozenset[str] | None:
-    """The fields of an input that anybody reads or gets; None: all of them."""
+    """The fields of an input that anybody reads or gets, or of its rows where they are one item; None: all of them."""
     queue = graph.queues[name]
-    if queue.consumer is None or not isinstance(queue.type, t.Record):
+    if queue.consumer is None:
         return None
-    found = needed(graph.instances[queue.consumer.instance])
+    instance = graph.instances[queue.consumer.instance]
+    if isinstance(queue.type, t.List):
+        return _of_rows(instance.operator)
+    if not isinstance(queue.type, t.Record):
+        return None
+    found = needed(instance)
     return found if found is None or queue.by is None else found | {queue.by}
+
+
+def _of_rows(op: typed.Operator | typed.Extern) -> frozenset[str] | None:
+    """The fields that an operator reads of the rows of its items; None if it does more with these than to make others of them."""
+    match op:
+        case typed.Operator(
+            items=(typed.ItemHandler(body=typed.Block((typed.Emit(_, typed.MakeRecord() as sent),))),),
+            mark=None,
+        ):
+            pass
+        case _:
+            return None
+    found: set[str] = set()
+    for value in sent.values:
+        match value:
+            case typed.Comprehension(_, made, (row,), _, typed.Local(slot=0), None):
+                fields = [each for each in nodes(made) if isinstance(each, typed.Get)]
+                read = [each.name for each in fields if _is(each.value, row)]
+                if len(read) != sum(_is(each, row) for each in nodes(made)):
+                    return None
+                found.update(read)
+            case _ if any(isinstance(each, typed.Local) for each in nodes(value)):
+                return None
+            case _:
+                pass
+    return frozenset(found)
+
+
+def _is(node: typed.Node, slot: int) -> bool:
+    return isinstance(node, typed.Local) and node.slot == slot

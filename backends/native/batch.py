@@ -213,6 +213,15 @@ def concat(batches: Sequence[Batch]) -> Batch:
     return Batch(batches[0].type, sum(batch.rows for batch in batches), addresses, kept)
 
 
+def listed(item: t.Type, batches: Sequence[Batch]) -> Batch:
+    """All rows of some batches of a type as one row, the list of them."""
+    if not batches:
+        return Batch.of(t.List(item), [()])
+    rows = concat(batches)
+    ends = array("q", (0, rows.rows))
+    return Batch(t.List(item), 1, (address_of(ends), *rows.addresses), [rows.kept, ends])
+
+
 def _joined(type_: t.Type, sources: list[Iterator[int]], rows: list[tuple[int, int]]) -> Iterator[bytearray]:
     """The columns of a type: of each source the rows given as (start, stop)."""
     match type_:

@@ -62,9 +62,14 @@ def changes_in(
     return _operator(name, s.Port("x", change, stamp), variables, s.Out("out", delta, "tau"), handlers, span)
 
 
-def table_in(name: str, whole: s.TypeExpr, delta: s.TypeExpr, first: s.Expr, span: Span | None) -> s.Operator:
-    """All rows of a table, which are one item, as what is inserted at the first instant."""
-    sent = s.Emit("out", _record(tau=first, ins=s.Name("rows"), del_=s.ListValue(())))
+def table_in(
+    name: str, whole: s.TypeExpr, value: s.Expr, delta: s.TypeExpr, first: s.Expr, span: Span | None
+) -> s.Operator:
+    """All rows of a table, which are one item, as what is inserted at the first instant: `value` of each row `r`."""
+    rows: s.Expr = s.Name("rows")
+    if value != s.Name("r"):
+        rows = s.Comprehension(value, ("r",), rows)
+    sent = s.Emit("out", _record(tau=first, ins=rows, del_=s.ListValue(())))
     handlers = (s.ItemHandler("x", "rows", s.Block((sent,))),)
     return _operator(name, s.Port("x", whole), (), s.Out("out", delta, "tau"), handlers, span)
 

@@ -26,6 +26,8 @@ KEPT = (
     "FSums",
     "Orders",
     "Options",
+    "Firsts",
+    "Lasts",
     "Decimals",
     "Distinct",
     "FDistinct",
@@ -46,12 +48,13 @@ _RANKS = t.Record((("low", _COUNTED), ("high", _COUNTED), ("below", t.I64), ("n"
 class Accumulator:
     """The fields of `#Acc` beside `n`, by kind, and the values of aggregates read from `a`.
 
-    `always`: whether a group has at least one row. `listed`: the name of a function that lists counted values of a type, or the
-    parts of that number of them (-1: themselves). `folding`: the name of a function that tells changes to a state of the user's
-    aggregate. `folds`: the fields that are such states.
+    `always`: whether a group has at least one row. `growing`: whether no row goes. `listed`: the name of a function that lists
+    counted values of a type, or the parts of that number of them (-1: themselves). `folding`: the name of a function that tells
+    changes to a state of the user's aggregate. `folds`: the fields that are such states.
     """
 
     always: bool
+    growing: bool
     listed: Callable[[t.Type, int], str]
     folding: Callable[[r.Fold, s.TypeExpr], str]
     folds: dict[str, r.Fold] = field(factory=dict[str, "r.Fold"])
@@ -73,8 +76,9 @@ class Accumulator:
             case "count":
                 return s.Call("len", (self.order(argument, title, kind, loose=loose),))
             case "min" | "max" | "min_by" | "max_by":
-                place = self.order(argument, title, kind, loose=loose)
-                value = s.Call("first_key" if function in ("min", "min_by") else "last_key", (place,))
+                least = function in ("min", "min_by")
+                place = self.end(argument, title, kind, least=least, loose=loose)
+                value = s.Call("first_key" if least else "last_key", (place,))
                 if function in ("min", "max"):
                     return value if isinstance(aggregate.type, t.Optional) else s.Force(value)
                 return self.unless_none(value, s.Member(s.Force(value), "1"), aggregate)
@@ -250,6 +254,15 @@ class Accumulator:
     def order(self, argument: s.Expr, title: str, kind: t.Type, *, loose: bool) -> s.Expr:
         """The values in order, counted."""
         return self.place("Options" if loose else "Orders", f"values_{title}", kind, argument)
+
+    def end(self, argument: s.Expr, title: str, kind: t.Type, *, least: bool, loose: bool) -> s.Expr:
+        """The values in order, or the least or greatest one alone where none goes."""
+        if not self.growing:
+            return self.order(argument, title, kind, loose=loose)
+        value = argument if loose else _perhaps(argument, argument, loose=False)
+        return self.place(
+            "Firsts" if least else "Lasts", f"{'least' if least else 'most'}_{title}", kind, value
+        )
 
     def different(self, argument: s.Expr, title: str, kind: t.Type, *, loose: bool) -> s.Expr:
         """The different values, counted, and their sum."""

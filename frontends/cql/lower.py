@@ -277,15 +277,15 @@ class Lowering:
         row = self.declare(one.name, expression(one.row), one.span)
         operator, queue = self.fresh(f"{one.name}_in"), self.fresh(f"{one.name}_deltas")
         shown, kept, value = one.row, row, s.Name("r")
-        if one.kind == "stream" and _each(self.plan.read[one.name], dates.read) != one.row:
+        if one.name in self.plan.read and _each(self.plan.read[one.name], dates.read) != one.row:
             shown = _each(self.plan.read[one.name], dates.read)
             kept = self.declare(f"{one.name}_read", expression(shown), one.span)
             value = record((name, s.Member(value, name)) for name, _ in shown.fields)
+        if one.table:
+            return self.table(one, operator, row, Deltas(queue, shown, kept), value, dated)
         now = self.variable(f"{one.name}_now", s.OptionalType(self.tau), s.NoneValue(), one.span)
         ins = self.variable(f"{one.name}_ins", s.TypeName("list", (kept,)), s.ListValue(()), one.span)
         variables, carried = (now, ins), row
-        if one.table:
-            return self.table(one, operator, Deltas(queue, shown, row), dated)
         if one.kind == "stream":
             made = borders.stream_in(
                 operator,
@@ -337,11 +337,24 @@ class Lowering:
             notes = (p.Annotation("Stamp", (s.Name(name),)),)
         return p.Input(one.name, carried, one.stamp.name, notes, span=one.span)
 
-    def table(self, one: ty.Input, operator: str, rows: Deltas, dated: t.Record | None) -> p.Input:
-        """A queue of one item, all rows of a table, and the operator that makes the first delta of them."""
-        whole = s.TypeName("list", (rows.type,))
+    def table(
+        self,
+        one: ty.Input,
+        operator: str,
+        row: s.TypeExpr,
+        rows: Deltas,
+        value: s.Expr,
+        dated: t.Record | None,
+    ) -> p.Input:
+        """A queue of one item, all rows of a table, and the operator that makes the first delta of them.
+
+        `value` is what is kept of the row `r`.
+        """
+        whole = s.TypeName("list", (row,))
         first = self.instant(FIRST[self.source.tau])
-        self.operators.append(borders.table_in(operator, whole, self.delta(rows.type), first, one.span))
+        self.operators.append(
+            borders.table_in(operator, whole, value, self.delta(rows.type), first, one.span)
+        )
         self.use(rows.queue, operator, (one.name,), (), one.span)
         known = rows if dated is None else self.dated(rows, dated, one.name, one.span)
         self.publish(one.name, known, one.span)
@@ -404,7 +417,7 @@ class Lowering:
         own, row = rows.type, rows.row
         if view.kind == "relation":
             args: Args = (("R", own), ("Tau", self.tau))
-            if not _is_net(view.query, view.query.relation) or view.name in self.loud:
+            if not _is_net(self.source, view.query, view.query.relation) or view.name in self.loud:
                 operator = self.instance(f"net_{view.name}", "net", args, span)
                 self.use(view.name, operator, (rows.queue,), (), span, p.Annotation("Parallel"))
             else:
@@ -426,9 +439,9 @@ class Lowering:
 
     def rename(self, queue: str, name: str) -> None:
         """Gives a queue the name of the output that it is."""
-        last = self.uses[-1]
-        assert isinstance(last, p.Use)  # noqa: S101 - it was just made
-        self.uses[-1] = evolve(last, outs=tuple(name if out == queue else out for out in last.outs))
+        for i, use in enumerate(self.uses):
+            if isinstance(use, p.Use) and queue in use.outs:
+                self.uses[i] = evolve(use, outs=tuple(name if out == queue else out for out in use.outs))
 
 
 @define
@@ -576,20 +589,22 @@ class Query:
             expression(node.key_type),
             self.row_type("order", node.order_type, node.span),
         )
-        kept = s.RecordType((s.FieldType("p", order), s.FieldType("r", rows.type)))
+        place = s.RecordType((s.FieldType("p", order), s.FieldType("r", rows.type)))
         entry = s.RecordType((
-            s.FieldType("rows", s.TypeName("omap", (kept, expression(t.I64)))),
+            s.FieldType("rows", s.TypeName("omap", (place, expression(t.I64)))),
             s.FieldType("was", s.TypeName("list", (type_,))), s.FieldType("seen", s.OptionalType(self.whole.tau)),
         ))  # fmt: skip
         state = self.variable("first", s.TypeName("map", (key, entry)), s.MapValue(()), node.span)
         more: s.Expr = (
             s.Bool(value=True) if node.most is None else s.Binary("<=", s.Name(node.by), s.Int(node.most))
         )
+        growing = node.by == "number" and _only_comes(self.whole.source, self.view.query, node.input)
+        kept = node.most if growing and node.most is not None else 0
         args: Args = (
             ("R", rows.type), ("O", type_), ("Tau", self.whole.tau), ("K", key), ("P", order), ("key", node.key),
             ("order", node.order), ("skipped", s.Int(node.skipped)), ("more", s.Lambda(r.NUMBERS[1:], more)),
             ("row", node.make), ("quiet", s.Bool(quiet)),
-            ("once", s.Bool(closed.apart(self.view.query.sources, node))),
+            ("once", s.Bool(closed.apart(self.view.query.sources, node))), ("kept", s.Int(kept)),
         )  # fmt: skip
         made = Deltas(self.queue("first"), node.row, type_)
         keys = _columns((node.key.body,), "r")
@@ -785,7 +800,10 @@ class Query:
     def parts(self, node: r.Group) -> GroupParts:
         """The keys, accumulators and functions of groups; declares their types."""
         whole, title = self.whole, self.view.name
-        kept = Accumulator(always=bool(node.keys), listed=whole.listed, folding=whole.folding)
+        growing = _only_comes(whole.source, self.view.query, node.input)
+        kept = Accumulator(
+            always=bool(node.keys), growing=growing, listed=whole.listed, folding=whole.folding
+        )
         places = {a.name: kept.read(a) for a in node.aggregates}
         single = len(node.keys) == 1
         for key in node.keys:
@@ -869,7 +887,12 @@ class Query:
     def stream(self, rows: Deltas, operator: ty.Operator, own: s.TypeExpr, *, quiet: bool) -> Deltas:
         """`istream`, `dstream`, `rstream`; a stamp that is a column is filled in."""
         view = self.view
-        if operator == "istream" and quiet and not view.stamp.column and _only_comes(view.query):
+        if (
+            operator == "istream"
+            and quiet
+            and not view.stamp.column
+            and _only_comes(self.whole.source, view.query, view.query.relation)
+        ):
             return rows
         args: Args = (
             ("R", rows.type), ("O", own), ("Tau", self.whole.tau), ("row", s.Lambda(("tau", "r"), self.stamped())),
@@ -878,7 +901,7 @@ class Query:
         if operator == "rstream":
             state = self.variable("rows", s.TypeName("bag", (rows.type,)), s.MapValue(()), view.span)
             return self.add(operator, args, (rows.queue,), (state,), out, view)
-        net = _is_net(view.query, view.query.relation)
+        net = _is_net(self.whole.source, view.query, view.query.relation)
         return self.add(operator, (*args, ("net", s.Bool(net))), (rows.queue,), (), out, view, keys=())
 
     def stamped(self) -> s.Expr:
@@ -950,9 +973,9 @@ def _columns(values: Iterable[s.Expr], side: str) -> tuple[str, ...] | None:
     return tuple(found)
 
 
-def _is_net(query: ty.Query, relation: r.Relation) -> bool:
+def _is_net(program: ty.Program, query: ty.Query, relation: r.Relation) -> bool:
     """Whether the operator's deltas never hold a row on both sides: each group, or part, shows its key."""
-    if _only_comes(query):
+    if _only_comes(program, query, query.relation):
         return True
     match relation:
         case r.Distinct():
@@ -968,7 +991,7 @@ def _is_net(query: ty.Query, relation: r.Relation) -> bool:
             shown = fields(make.body).values()
             return all(s.Member(s.Name("r"), key) in shown for key in _last(query, index) or ("",))
         case r.Filter(input, _, _, make) if make == r.SAME:
-            return _is_net(query, input)
+            return _is_net(program, query, input)
         case r.Input(index, _):
             return bool(_last(query, index))
         case _:
@@ -1053,15 +1076,27 @@ def _in_order(query: ty.Query, relation: r.Relation) -> bool:
             return False
 
 
-def _only_comes(query: ty.Query) -> bool:
-    """Whether the operators' deltas never hold deletions: what is seen of streams stays, and what is made of it."""
-    sources = query.sources
-    return closed.grows(sources, query.relation) and all(_is_growing(x.window) for x in sources)
+def _only_comes(program: ty.Program, query: ty.Query, relation: r.Relation) -> bool:
+    """Whether the operator's deltas never hold deletions: what is seen of streams stays, and what is made of it."""
+    sources = (query.sources[i] for i in _sources(relation))
+    return closed.grows(query.sources, relation) and all(_is_growing(program, one) for one in sources)
 
 
-def _is_growing(window: ty.Window | None) -> bool:
-    """Whether the operator of a window never deletes a row."""
-    return isinstance(window, ty.Unbounded | ty.Buckets) or (isinstance(window, ty.Sessions) and window.grows)
+def _is_growing(program: ty.Program, source: ty.Source) -> bool:
+    """Whether the deltas of a source never hold deletions."""
+    match source.window:
+        case ty.Unbounded() | ty.Buckets():
+            return True
+        case ty.Sessions(grows=grows):
+            return grows
+        case None:
+            pass
+        case _:
+            return False
+    for view in program.views:
+        if view.name == source.name:
+            return view.kind == "relation" and _only_comes(program, view.query, view.query.relation)
+    return any(one.table for one in program.inputs if one.name == source.name)
 
 
 def _last(query: ty.Query, index: int) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @frozen
 class Plan:
-    """`read`: of each input stream the columns that views read. `now`: the views that are joins with the present.
+    """`read`: of each input stream and table the columns that views read. `now`: the views that are joins with the present.
 
     `looked_up`: relations without operators of their own, because the one join that uses them keeps their groups.
     `own`: those of them whose groups only the rows look up that they are made of.
@@ -177,7 +177,7 @@ def key_columns(key: s.Lambda) -> list[str] | None:
 
 
 def _read(program: ty.Program) -> dict[str, t.Record]:
-    streams = {one.name: one.row for one in program.inputs if one.kind == "stream"}
+    streams = {one.name: one.row for one in program.inputs if one.kind == "stream" or one.table}
     names: dict[str, set[str]] = {name: set() for name in streams}
     for view in program.views:
         needs: dict[int, set[str]] = {i: set() for i in range(len(view.query.sources))}

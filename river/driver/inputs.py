@@ -175,7 +175,9 @@ def _whole(queue: Queue, spec: object, format_: str | None, refusals: Refusals, 
             rows += each.items
         yield Batch([tuple(rows)], (1,))
 
-    return source.derived(queue.type, gathered())
+    whole = source.derived(queue.type, gathered())
+    whole.rows = source
+    return whole
 
 
 def _stamped(graph: Graph, queue: Queue, function: str, job: Job, refusals: Refusals) -> ItemSource:

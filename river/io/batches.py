@@ -119,8 +119,8 @@ class ItemSource:
     Memory is bounded by a batch. It can be iterated once; `close` may be called early. A row error under the
     policy `stop` is raised (Rejected) after the items before it have been yielded. `file`: what it reads, if
     that is a regular file of text; `regular`: the regular file of any kind; `bytes`: how large what it reads is, 0
-    where that is not known; `ordering`: its items are those of `unordered` that keep to it. Who reads one of these
-    instead still closes the source.
+    where that is not known; `ordering`: its items are those of `unordered` that keep to it; `rows`: its one item is the
+    list of all of these. Who reads one of these instead still closes the source.
     """
 
     def __init__(
@@ -139,6 +139,7 @@ class ItemSource:
         self.refusals = refusals
         self.unordered: Iterable[Batch] = batches
         self.ordering: Ordering | None = None
+        self.rows: ItemSource | None = None
         self.regular: RegularFile | None = None
         self.bytes = 0
         self._closers = [] if close is None else [close]

@@ -124,6 +124,8 @@ def test_figure_3b() -> None:
           FSums = {},
           Orders = {},
           Options = {},
+          Firsts = {},
+          Lasts = {},
           Decimals = {},
           Distinct = {},
           FDistinct = {},
