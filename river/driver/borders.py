@@ -35,6 +35,8 @@ def _placed(
             named[decl.name] = [""]
         if known.lines and _of_lines(named.get(decl.name), stated.get(decl.name)):
             stated[decl.name] = "lines"
+        if known.printed is not None and _written_plainly(named.get(decl.name), stated.get(decl.name)):
+            stated[decl.name] = "raw"  # its lines have their ends
         if known.path is None or known.format is None:
             continue
         if decl.name not in named:
@@ -57,6 +59,16 @@ def _of_lines(target: object, stated: str | None) -> bool:
     if not isinstance(target, str | os.PathLike):
         return hasattr(target, "read")
     return SUFFIXES.get(Path(os.fspath(target)).suffix.lower(), "text") in STREAMED
+
+
+def _written_plainly(target: object, stated: str | None) -> bool:
+    """Whether what a program prints goes to a file of text, or to one whose name tells no format."""
+    from river.io.sources import SUFFIXES
+
+    if stated is not None or not isinstance(target, str | os.PathLike) or target == "-":
+        return stated == "text"
+    name = os.fspath(target)
+    return not name.endswith("/") and SUFFIXES.get(Path(name).suffix.lower(), "text") == "text"
 
 
 def _raw(target: object) -> bool:
