@@ -120,6 +120,15 @@ class Machine:
                     found.append((*index, 0, float(len(sums))))
                     counts = Counter(w for _, w in sums)
                     found += [(*index, w, n / len(sums)) for w, n in counts.items()]
+                case "bootstrapsum":
+                    drawn = [times(table.limit or 0, seed) for seed in weights]
+                    types = [type_ for _, type_ in table.value]
+                    for i in range(table.limit or 0):
+                        sums = (
+                            [repeated(v[part], counts[i]) for v, counts in zip(values, drawn, strict=True)]
+                            for part in range(size)
+                        )
+                        found.append((*index, *(total(x, part) for x, part in zip(types, sums, strict=True))))
                 case kind:
                     raise AssertionError(kind)
         return [tuple(plain(part) for part in row) for row in found]
@@ -447,6 +456,8 @@ class Machine:
                 return len(a)
             case (("int" | "uint"), [a, *rest]):
                 return whole_number(type_, a, *rest)
+            case "fingerprint", [a]:
+                return wrap(t.U64, a)
             case "float", [str() as a]:
                 return floating(a)
             case "float", [a]:
@@ -508,6 +519,40 @@ def floating(text: str) -> float:
     if re.fullmatch(r"[+-]?0[xX][0-9a-fA-F]+", rest):
         return float.fromhex(rest)
     raise Undefined
+
+
+def times(count: int, seed: int) -> list[int]:
+    """How often a value counts in each of so many sums: once, then as Poisson's distribution of mean 1 says of what is drawn.
+
+    The numbers are the highest 32 bits of Knuth's generator. Each byte of them, from the highest, begins a number of 32 bits,
+    which 24 bits of the next state complete where that decides.
+    """
+    borders, term, below = [], Fraction(1), Fraction(0)
+    for k in range(20):
+        below += term
+        term /= k + 1
+        borders.append(round(float(below) / math.e * 2**32))
+    found, state, bytes_ = [1], seed, list[int]()
+
+    def step() -> int:
+        nonlocal state
+        state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
+        return state >> 32
+
+    def events(coin: int) -> int:
+        return next(k for k, border in enumerate(borders) if coin <= border)
+
+    while len(found) < count:
+        bytes_ = bytes_ or list(step().to_bytes(4, "big"))
+        low = bytes_.pop(0) << 24
+        decided = events(low) == events(low + 2**24 - 1)
+        found.append(events(low if decided else low + step() % 2**24))
+    return found
+
+
+def repeated(value: Any, count: int) -> Any:
+    """A number so many times; a float that does not count is not there, however large."""
+    return value * count if count or not isinstance(value, float) else 0.0
 
 
 def length(number: int) -> bytes:

@@ -61,6 +61,10 @@ TABLES = {
     "shares": ("table inversehistogram(5000) of v: string weight w: int", " <- <string> weight <int>"),
     "some_": ("table sample(5000)[k: bool] of v: int", "[<bool>] <- <int>"),
     "ahead": ("table weightedsample(5000) of v: string weight w: float", " <- <string> weight <float>"),
+    "resampled": (
+        "table bootstrapsum(7)[k: bool] of {n: int, x: float} weight fingerprint",
+        "[<bool>] <- {<int>, <float>} weight fingerprint(<int> | 1)",
+    ),
     "lines": ("table text of string", " <- <string>"),
     "packed": ("table recordio of string", " <- <string>"),
 }
@@ -163,7 +167,12 @@ class Writer:
             if self.draw(st.booleans())
             else ""
         )
-        found = f"?{{ {name}: {TYPES[inner]} = {value}; {early} result {self.expr(kind, depth)}; }}"
+        last = f"result {self.expr(kind, depth)};"
+        if self.draw(st.integers(0, 3)) == 0:
+            jump = f"if ({self.expr('bool', depth)}) break;" if self.draw(st.booleans()) else ""
+            other = f"case {self.literal('int')}: {jump} result {self.expr(kind, depth)};"
+            last = f"switch ({self.expr('int', depth)}) {{ {other} default: {last} }}"
+        found = f"?{{ {name}: {TYPES[inner]} = {value}; {early} {last} }}"
         self.scope = before
         return found
 
