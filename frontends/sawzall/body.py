@@ -23,7 +23,7 @@ from frontends.sawzall.values import (
     text_of,
 )
 from river.classes import define, field
-from river.il.trees import children
+from river.il.trees import children, walk
 from river.lang import syntax as s
 from river.lang import types as t
 from river.lang.parse import PORT_RESERVED
@@ -276,6 +276,10 @@ class BodyWriter(Values):
                 inner = add((before, self.expr(value)), (type_, type_))
                 self.out.append(s.Assign(target, add((inner, behind), (type_, type_)), span=span))
                 self.present(whole, target)
+            case z.Assign(place, z.Apply(t.List(), "+", (left, z.ArrayOf(_, items)))) if _appends(
+                place, left, items
+            ):
+                self.append(place, left, items, span)
             case z.Assign(place, value):
                 target = self.place(place)
                 self.put(place, target, self.expr(value), span)
@@ -334,6 +338,23 @@ class BodyWriter(Values):
                 self.out.append(self.jump(s.Break, loop, span))
             case _:
                 assert_never(stmt)
+
+    def append(self, place: z.Expr, left: z.Expr, items: tuple[z.Expr, ...], span: Span | None) -> None:
+        """`a = a + {x};` and `m[k] = lookup(m, k, {}) + {x};`: the array is not copied."""
+        entry = cast("z.Item", place) if isinstance(left, z.Apply) else None
+        target = self.place(place) if entry is not None else self.inner(left)
+        values = [self.expr(item) for item in items]
+        own = z.root(place)
+        if entry is not None or len(values) > 1 or any(_reads(item, own) for item in items):
+            values = [self.kept(v, item.type, "added") for v, item in zip(values, items, strict=True)]
+        part = target if entry is None else s.Name(self.unused("part"))
+        pushed = tuple(s.Do(s.Call("push", (part, value)), span=span) for value in values)
+        if entry is None:
+            self.out += pushed
+        else:
+            name = cast("s.Name", part).name
+            self.out.append(s.With(name, target, s.Call("zero", ()), s.Block(pushed), span=span))
+        self.present(place, target)
 
     def stored(self, place: z.Expr, value: s.Expr) -> None:
         """Writes what is assigned to a place."""
@@ -842,6 +863,46 @@ def _steady(expr: z.Expr, written: frozenset[int]) -> bool:
             return _steady(value, written)
         case _:
             return False
+
+
+def _appends(place: z.Expr, left: z.Expr, items: tuple[z.Expr, ...]) -> bool:
+    """Whether items are added to the array at `place`, which is `left`, or what `left` finds there, if anything."""
+    if not items or any(map(z.changes, items)):
+        return False
+    match place, left:
+        case z.Item(_, of, key), z.Apply(_, "lookup", (whole, given, z.ArrayOf(_, ()))):
+            return _same_place(of, whole) and _same_value(key, given)
+        case _:
+            return _same_place(place, left)
+
+
+def _same_place(place: z.Expr, other: z.Expr) -> bool:
+    """Whether two expressions name the same place, at whose way nothing is computed."""
+    match place, other:
+        case z.Read(_, variable, _), z.Read(_, read, _):
+            return variable == read
+        case z.Field(_, value, name, False), z.Field(_, of, field, False):
+            return name == field and _same_place(value, of)
+        case z.Item(_, value, index), z.Item(_, of, at):
+            return _same_value(index, at) and _same_place(value, of)
+        case _:
+            return False
+
+
+def _same_value(expr: z.Expr, other: z.Expr) -> bool:
+    match expr, other:
+        case z.Constant(_, value), z.Constant(_, given):
+            return value == given
+        case z.Read(_, variable, _), z.Read(_, read, _):
+            return variable == read
+        case z.Field(_, value, name, False), z.Field(_, of, field, False):
+            return name == field and _same_value(value, of)
+        case _:
+            return False
+
+
+def _reads(expr: z.Expr, variable: int) -> bool:
+    return any(isinstance(node, z.Read) and node.variable == variable for node in walk(expr))
 
 
 def _own(node: s.Node) -> Generator[s.Node]:

@@ -249,6 +249,8 @@ class Writer:
             if self.scope[name] == "string" and self.draw(st.booleans()):
                 return self.fill(f"{name}[<int>] = 'x';", 1)
             return self.fill(f"{name}[<int>:{self.pick(['$', '1', '<int>'])}] = <{self.scope[name]}>;", 1)
+        if self.scope[name] == "ints" and self.draw(st.booleans()):
+            return self.fill(f"{name} = {name} + {{<int>{self.pick(['', ', <int>'])}}};", 1)
         index = self.expr("int" if self.scope[name] == "ints" else "string", 1)
         return self.fill(f"{name}[{index}]{self.pick(['++', '--', ' = <int>'])};", 1)
 
