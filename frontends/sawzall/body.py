@@ -353,7 +353,9 @@ class BodyWriter(Values):
             self.out += pushed
         else:
             name = cast("s.Name", part).name
-            self.out.append(s.With(name, target, s.Call("zero", ()), s.Block(pushed), span=span))
+            self.out.append(
+                s.With(name, cast("s.Index", target), s.Call("zero", ()), s.Block(pushed), span=span)
+            )
         self.present(place, target)
 
     def stored(self, place: z.Expr, value: s.Expr) -> None:

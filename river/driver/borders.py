@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from river.classes import evolve
 from river.il.borders import Border, Sent, Stream, border
@@ -67,7 +67,7 @@ def _written_plainly(target: object, stated: str | None) -> bool:
 
     if stated is not None or not isinstance(target, str | os.PathLike) or target == "-":
         return stated == "text"
-    name = os.fspath(target)
+    name = os.fspath(cast("str | os.PathLike[str]", target))
     return not name.endswith("/") and SUFFIXES.get(Path(name).suffix.lower(), "text") == "text"
 
 

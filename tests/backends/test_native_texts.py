@@ -241,9 +241,9 @@ def test_records_of_the_runtime_are_as_large_as_their_types(file: str, record: s
 PARTS = """
 type Cut = {s: string, i: i64, j: i64};
 input x: Cut;
-output o: {middle: string, rest: string};
-operator cut(x: Cut) -> (o: {middle: string, rest: string}) {
-  on x(r) { let s = r.s; emit o {middle: s[r.i:r.j], rest: s[r.i:len(s)]}; }
+output o: {middle: string, rest: string, size: i64};
+operator cut(x: Cut) -> (o: {middle: string, rest: string, size: i64}) {
+  on x(r) { let s = r.s; emit o {middle: s[r.i:r.j], rest: s[r.i:len(s)], size: len(s)}; }
 }
 (o) <- cut(x);
 """
@@ -253,14 +253,15 @@ def test_parts_of_texts() -> None:
     chance = seeds.chance("texts", "parts")
     compiled = river.compile(f"river 1; {PARTS}", lang="il")
     texts = [
-        "".join(chance.choices("ab é€😀"[: 3 if i % 2 else 6], k=chance.randrange(40))) for i in range(400)
+        "".join(chance.choices("ab é€😀"[: 3 if i % 2 else 6], k=chance.randrange(90))) for i in range(400)
     ]
     bounds = [[chance.choice([-1, 0, chance.randrange(len(s) + 2), len(s)]) for _ in range(2)] for s in texts]
     cuts = [{"s": s, "i": i, "j": j} for s, (i, j) in zip(texts, bounds, strict=True)]
     inside = [cut for cut, s in zip(cuts, texts, strict=True) if 0 <= cut["i"] <= cut["j"] <= len(s)]
     found = compiled.run({"x": cuts}, on_error="skip")
     assert found["o"].to_pylist() == [
-        {"middle": cut["s"][cut["i"] : cut["j"]], "rest": cut["s"][cut["i"] :]} for cut in inside
+        {"middle": cut["s"][cut["i"] : cut["j"]], "rest": cut["s"][cut["i"] :], "size": len(cut["s"])}
+        for cut in inside
     ]
     assert sum(found.summary.skipped.values()) == len(cuts) - len(inside)
     for cut in [{"s": "é€", "i": 3, "j": 3}, {"s": "ab", "i": 1, "j": 3}, {"s": "aé", "i": -1, "j": 2}]:

@@ -91,6 +91,16 @@ def test_lines_are_read_and_printed_in_order(backend: str, workers: str, tmp_pat
     assert (tmp_path / "count.csv").read_text() == "value\n50\n"
 
 
+@pytest.mark.parametrize("name", ["printed.txt", "printed"])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_what_is_printed_goes_to_a_file(backend: str, name: str, tmp_path: Path) -> None:
+    script, target = tmp_path / "prints.szl", tmp_path / name
+    script.write_text('emit stdout <- "one"; emit stdout <- "two\\n"; emit stderr <- "not here";')
+    args = (str(script), "--backend", backend, "--out", f"stdout={target}")
+    assert shown(*args) == (0, "", "not here\n")
+    assert target.read_text() == "one\ntwo\n\n"
+
+
 def test_debug_prints_without_a_line_end(tmp_path: Path) -> None:
     script = tmp_path / "debug.szl"
     script.write_text('DEBUG("print", "%d-%s", 3, string(input_key)); emit stdout <- "x";')

@@ -1128,6 +1128,23 @@ NATIVE: Final = (
         f"{_TEXTS}::test_texts_are_parted_and_put_together",
     ),
     Mutant(
+        "text-steps-inner",
+        "a text is gone through 8 bytes at a time, and what is left begins in the middle of a code point",
+        "backends/native/runtime/text.rt",
+        "        if p[i] & -64 != -128:\n            return text_walk(p, n, i, count)\n        i += 1\n",
+        "        if i >= 0:\n            return text_walk(p, n, i, count)\n        i += 1\n",
+        f"{_TEXTS}::test_parts_of_texts",
+        raises="UnicodeDecodeError",
+    ),
+    Mutant(
+        "text-length-inner",
+        "bytes above 191 are taken for the inner ones of a code point",
+        "backends/native/runtime/text.rt",
+        "    return (w >> 7) & ((w >> 6) ^ -1) & ONES\n",
+        "    return (w >> 7) & ONES\n",
+        f"{_TEXTS}::test_parts_of_texts",
+    ),
+    Mutant(
         "short-text-before-long-one",
         "where one of two texts ends in a view and the other one goes on, their lengths are forgotten",
         "backends/native/runtime/text.rt",
