@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from attrs import field, frozen
 from attrs.validators import ge
 
+from optimizers.combining import Parts, obstacle, parts, written_out
 from optimizers.fission import region as fissible
 from optimizers.queries import Names, changed, source, type_names, type_text
 from river.classes import evolve
@@ -67,8 +68,9 @@ class Expand:
     name: ClassVar[str] = "expand"
     epoch: int = field(default=64, validator=ge(1))
 
-    def sites(self, verified: Verified, platform: Platform, /) -> Iterable[Site]:
+    def sites(self, verified: Verified, platform: Platform, /) -> Iterable[Site | Parts]:
         graph = verified.graph
+        yield from parts(graph, platform)
         regions = _regions(graph, self.epoch)
         entries = {region.members[0]: region for region in regions}
         following: dict[str, Region] = {}
@@ -86,8 +88,11 @@ class Expand:
                 chain.append(following[chain[-1].id])
             yield Site(tuple(chain))
 
-    def guard(self, verified: Verified, site: Site, /) -> Note | None:
+    def guard(self, verified: Verified, site: Site | Parts, /) -> Note | None:
         graph = verified.graph
+        if isinstance(site, Parts):
+            found = obstacle(graph, site)
+            return None if found is None else Note(*found)
         tagging = TAGS if len(site.regions) == 1 else (*TAGS, "round_robin")
         for region in site.regions:
             for member in region.members:
@@ -99,7 +104,9 @@ class Expand:
                     return Note(f"`{instance.use.operator}` {reason}", instance.use.span)
         return None
 
-    def rewrite(self, verified: Verified, site: Site, /) -> Program:
+    def rewrite(self, verified: Verified, site: Site | Parts, /) -> Program:
+        if isinstance(site, Parts):
+            return written_out(verified, site)
         return _Expansion(verified, site.regions).program()
 
 

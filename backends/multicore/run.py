@@ -19,6 +19,7 @@ from backends.multicore.dispatch import Dispatcher
 from backends.multicore.failures import Failures
 from backends.multicore.metrics import Meter
 from backends.multicore.reading import Feeder
+from backends.multicore.results import combine
 from backends.multicore.scheduling.ready import ready
 from backends.multicore.scheduling.scheduler import CALLER, Scheduler
 from backends.multicore.views import Views
@@ -28,6 +29,7 @@ from backends.native.tiers import LARGE, while_running
 from river.backend import Summary
 from river.classes import evolve
 from river.driver import Reading
+from river.il.combined import with_results
 from river.io.batches import ItemSource
 from river.lang.evaluate import Trap
 from river.platform import here
@@ -146,7 +148,8 @@ class Engine:
         self._failures.raise_first()
         for each in self._blocks:
             each.combine(self._show)
-        variables = self._store.final()
+        combine(self.plan, self._store)
+        variables = with_results(self.plan.graph, self._store.final())
         if keeper is None or not keeper.goes_on:
             self._views.deliver(variables)
         return Summary(

@@ -96,6 +96,14 @@ class Store:
         self._native.pop(name, None)
         self._types.pop(name, None)
 
+    def combined(self, name: str, variable: NativeVariable, parts: Iterable[str]) -> None:
+        """A result is in a variable now that was the first of its parts, of which nothing is left."""
+        for part in parts:
+            self.leave_out(part)
+            self._compiled.pop(part, None)
+        self._compiled[name] = self._native[name] = variable
+        self._types[name] = variable.type
+
     def parts(self, name: str) -> tuple[NativeVariable, ...]:
         """Where machine code keeps a variable: several places, if its entries were dealt; none, if Python keeps it."""
         if name in self._wholes:

@@ -29,6 +29,7 @@ from backends.spark.worker import MarshalledRow, packed, record_batch, together
 from river.backend import Summary
 from river.diagnostics import Diagnostic, Note, Rejected, Severity
 from river.driver import Reading
+from river.il.combined import with_results
 from river.il.views import rows_of
 from river.ingress import turns
 from river.io.batches import ItemSource
@@ -97,7 +98,8 @@ def _by_stages(plan: Plan, sources: Sources, sinks: Sinks) -> Summary:
         summary = execution.summary()
         for view in plan.graph.views:
             if view.name in sinks:
-                sinks[view.name](list(rows_of(view, summary.variables[view.variable])))
+                variables = with_results(plan.graph, summary.variables)
+                sinks[view.name](list(rows_of(view, variables[view.variable])))
         return summary
 
 

@@ -85,6 +85,8 @@ def way(plan: Plan) -> Way | str:
         return "an output has the errors of the run"
     if not graph.inputs:
         return "there is no input"
+    if any(result.combined for result in graph.results):
+        return "a variable is kept in parts that are combined"
     try:
         for type_ in row_types(graph).values():
             arrow_schema(type_)

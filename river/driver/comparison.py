@@ -77,6 +77,7 @@ def observe(
     backend have added to the program is not part of what it shows.
     """
     from river.il.annotations import private
+    from river.il.combined import with_results
     from river.il.observe import observed_variables, rows
     from river.io import deltas
     from river.lang.evaluate import Trap
@@ -98,8 +99,9 @@ def observe(
     for name, got in outputs.items():
         delta = deltas.is_delta(graph.queues[name].type)
         seen[name] = tuple(deltas.canonical(item) for item in got) if delta else tuple(got)
+    variables = with_results(graph, summary.variables)
     for view in graph.views:
-        seen[view.name] = rows(view, summary.variables[view.variable])
+        seen[view.name] = rows(view, variables[view.variable])
     own = {each.name for each in (*compiled.graph.variables, *compiled.graph.results)} - private(
         compiled.graph
     )

@@ -27,7 +27,7 @@ from river.driver.instants import timed
 from river.driver.job import Job, Results
 from river.driver.outputs import CountedSink, Writer, check_folders, open_output
 from river.driver.places import check_job
-from river.il.annotations import private
+from river.il.combined import unseen, with_results
 from river.platform import here
 
 if TYPE_CHECKING:
@@ -90,7 +90,8 @@ def execute(compiled: Compiled, backend: str, job: Job) -> Results:
         if not keeper.complete:
             return _execute(compiled, platform, job, live, keeper)
         summary, rows, read = keeper.ended(compiled)
-        return Results({}, rows, summary, 0.0, read, summary.remarks, private=private(compiled.graph))
+        summary = evolve(summary, variables=with_results(graph, summary.variables))
+        return Results({}, rows, summary, 0.0, read, summary.remarks, private=unseen(compiled.graph))
     finally:
         keeper.close()
 
@@ -145,7 +146,7 @@ def _execute(
             if recorder is not None and summary.metrics is not None:
                 recorder.take(summary.metrics, end=True)
             for view in () if getattr(platform, "views", False) else graph.views:
-                sinks[view.name].write(_view_rows(view, summary))
+                sinks[view.name].write(_view_rows(graph, view, summary))
             if keeper is not None:
                 described = keeper.describe()
                 keeper.describe = lambda: described
@@ -164,6 +165,7 @@ def _execute(
             if isinstance(source, Arriving | Reading) and isinstance(source.source, Rows):
                 source.source.close()
         refusals.close()
+    summary = evolve(summary, variables=with_results(graph, summary.variables))
     told = (
         *(() if keeper is None else keeper.remarks),
         *compiled.remarks,
@@ -180,7 +182,7 @@ def _execute(
         counter.items if keeper is None else keeper.read,
         tuple(each for each in told if each.severity is not Severity.REMARK),
         tuple(each for each in told if each.severity is Severity.REMARK),
-        private(compiled.graph),
+        unseen(compiled.graph),
     )
 
 
@@ -276,12 +278,12 @@ def _of_view(view: View, sink: CountedSink) -> Callable[[Items], None]:
     return sink.write if deltas.is_delta(view.type) else Writer(view.type, sink)
 
 
-def _view_rows(view: View, summary: Summary) -> list[Any]:
+def _view_rows(graph: Graph, view: View, summary: Summary) -> list[Any]:
     from river.il.views import rows_of
     from river.lang.evaluate import Trap
 
     try:
-        return list(rows_of(view, summary.variables[view.variable]))
+        return list(rows_of(view, with_results(graph, summary.variables)[view.variable]))
     except Trap as trap:
         raise Rejected([trap_diagnostic(trap)]) from trap
 

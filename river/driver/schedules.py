@@ -242,8 +242,10 @@ def _output(graph: Graph, name: str, one: Sequence[Any], other: Sequence[Any]) -
 
 def _state(graph: Graph, one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
     """Views and variables that differ."""
+    from river.il.combined import with_results
     from river.il.observe import contents, observed_variables, rows
 
+    one, other = with_results(graph, one), with_results(graph, other)
     for view in graph.views:
         if rows(view, one[view.variable]) != rows(view, other[view.variable]):
             ends = (contents(view, state[view.variable]) for state in (one, other))

@@ -101,10 +101,11 @@ class View:
 
 @frozen
 class Result:
-    """A program variable observed as the union of its parts (il.md P2)."""
+    """A program variable observed as the union of its parts (il.md P2), or as these `combined`, as those who write them tell."""
 
     name: str
     parts: tuple[str, ...]
+    combined: bool = False
 
 
 @frozen(slots=False)
@@ -120,6 +121,12 @@ class Graph:
     results: tuple[Result, ...]
     instances: tuple[Instance, ...]
     remarks: tuple[Diagnostic, ...] = ()
+
+    def behind(self, view: View) -> tuple[str, ...]:
+        """The variables that a view is made of: one, or the parts of a result that is combined."""
+        return next(
+            (result.parts for result in self.results if result.name == view.variable), (view.variable,)
+        )
 
     @cached_property
     def users(self) -> Mapping[str, tuple[int, ...]]:

@@ -8,6 +8,7 @@ from calculus.observe import Faulted, Finished, Outcome
 from calculus.program import Fault
 from river.classes import frozen
 from river.il.annotations import private
+from river.il.combined import with_results
 from river.il.views import rows_of
 from river.lang import types as t
 from river.lang import values
@@ -54,7 +55,7 @@ def observe(
         (name, tuple(values.observed(graph.queues[name].type, i) for i in items if not isinstance(i, Mark)))
         for name, items in outcome.outputs
     )
-    state = dict(outcome.variables)
+    state = with_results(graph, dict(outcome.variables))
     try:
         views = tuple((view.name, rows(view, state[view.variable])) for view in graph.views)
     except Fault as fault:
@@ -73,12 +74,15 @@ def observed_variables(graph: Graph, state: Mapping[str, Value]) -> dict[str, Ha
 
     What an operator keeps to itself (`@Apart`) is not seen.
     """
+    state = with_results(graph, state)
     types = {v.name: v.type for v in graph.variables}
     parts = {part for result in graph.results for part in result.parts} | private(graph)
     found = {name: values.observed(type_, state[name]) for name, type_ in types.items() if name not in parts}
     for result in graph.results:
         type_ = types[result.parts[0]]
         match type_:
+            case _ if result.combined:
+                found[result.name] = values.observed(type_, state[result.name])
             case t.Bag():
                 every = (item for part in result.parts for item in state[part])
                 found[result.name] = values.observed(type_, values.frozen_form(type_, every))

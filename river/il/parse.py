@@ -114,6 +114,10 @@ class IlBuilder(StmtBuilder):
         name, *parts = args
         return p.Result(name[1:], tuple(part[1:] for part in parts), span=self.span(tree))
 
+    def combined(self, tree: Tree[Token], args: Args) -> p.Decl:
+        name, *parts = args
+        return p.Result(name[1:], tuple(part[1:] for part in parts), combined=True, span=self.span(tree))
+
     def lift(self, tree: Tree[Token], args: Args) -> p.Decl:
         name, operator, tag = args
         return p.Lift(str(name), str(operator), str(tag), span=self.span(tree))

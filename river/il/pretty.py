@@ -71,8 +71,9 @@ def decl_doc(decl: p.Decl) -> Doc:
             return ("queue ", _queue(name, kind, by), ";")
         case p.Variable(name, kind, initial):
             return ("var $", name, ": ", type_doc(kind), " = ", expr_doc(initial), ";")
-        case p.Result(name, parts):
-            return ("result $", name, " = union", enclosed("(", ["$" + part for part in parts], ")"), ";")
+        case p.Result(name, parts, combined):
+            how = " = combine" if combined else " = union"
+            return ("result $", name, how, enclosed("(", ["$" + part for part in parts], ")"), ";")
         case p.Instance(name, template, args):
             given = (
                 enclosed("<", [(key, " = ", template_arg_doc(arg)) for key, arg in args], ">") if args else ""

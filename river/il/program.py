@@ -86,10 +86,11 @@ class Variable(s.Node):
 
 @frozen
 class Result(s.Node):
-    """`result $v = union($v.0, $v.1);`: the program's variable, split by fission."""
+    """`result $v = union($v.0, $v.1);`, or `combine(...)`: the program's variable, split by fission."""
 
     name: str
     parts: tuple[str, ...]
+    combined: bool = False
 
 
 @frozen

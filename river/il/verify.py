@@ -13,6 +13,7 @@ from river.classes import define, evolve, field, frozen
 from river.diagnostics import Diagnostic, Note, Rejected, Severity, closest
 from river.il import annotations, marks
 from river.il.borders import border
+from river.il.combined import combination
 from river.il.expand import expand, named_operators
 from river.il.flow import Construction, ItemPart, Key, Origin, item_findings
 from river.il.graph import End, Graph, Instance, Queue, Variable, View
@@ -39,7 +40,7 @@ from river.lang.scope import Declared, Scope, show
 from river.nesting import room
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, MutableMapping
+    from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 
     from river.il.library import Library, Namespace
     from river.source import Span
@@ -172,8 +173,8 @@ class _Verifier:
         queues = self.queues(declared, instances)
         for decl in (*self.program.inputs, *self.program.outputs):
             self.guarded(border, decl)
-        views = self.views(variables)
         results = self.results(variables)
+        views = self.views(variables | self.combined(results, variables))
         for instance in instances:
             self.marks(instance)
             self.steadiness(instance)
@@ -181,6 +182,7 @@ class _Verifier:
             self.errors += annotations.check(instance.use, items)
         if not self.errors:
             self.errors += annotations.check_regions(instances)
+            self.combinations(results, instances, variables)
         if self.errors:
             raise Rejected(self.errors)
         return Graph(
@@ -517,7 +519,7 @@ class _Verifier:
                 message = f"unknown variable `${decl.view.variable}`"
                 if any(isinstance(d, Result) and d.name == decl.view.variable for d in self.program.decls):
                     message = f"`${decl.view.variable}` is kept in parts"
-                    near = "a view looks at one variable"
+                    near = "a view looks at one variable, or at a result that is combined"
                 self.error("il-unknown-variable", message, decl.view.span or decl.span, help=near)
             function = decl.view.function
             if function not in self.scope.fns:
@@ -580,14 +582,40 @@ class _Verifier:
                 message = f"the parts of `${decl.name}` have different types"
                 notes = (Note(f"`${part}` is `{show(type_)}`") for type_, part in types.items())
                 self.error("il-result", message, decl.span, *notes)
-            for type_ in types:
+            for type_ in () if decl.combined else types:
                 if not isinstance(type_, t.Map | t.OMap | t.Bag):
                     message = f"`${decl.name}` is a union of maps or bags, not of `{show(type_)}`"
                     self.error("il-result", message, decl.span)
             for part in sorted({part for part in decl.parts if decl.parts.count(part) > 1}):
                 self.error("il-result", f"`${part}` is named twice", decl.span)
-            found.append(ResultUnion(decl.name, decl.parts))
+            found.append(ResultUnion(decl.name, decl.parts, decl.combined))
         return tuple(found)
+
+    def combined(
+        self, results: Iterable[ResultUnion], variables: Mapping[str, Variable]
+    ) -> dict[str, Variable]:
+        """The results that are combined, as variables at which views may look."""
+        firsts = {each.name: variables.get(each.parts[0]) for each in results if each.combined}
+        return {name: evolve(first, name=name) for name, first in firsts.items() if first is not None}
+
+    def combinations(
+        self,
+        results: Iterable[ResultUnion],
+        instances: Sequence[Instance],
+        variables: Mapping[str, Variable],
+    ) -> None:
+        """Refuses results whose parts cannot be combined."""
+        for each in results:
+            found = combination(each, instances, tuple(variables.values())) if each.combined else None
+            if isinstance(found, str):
+                decl = next(d for d in self.program.decls if isinstance(d, Result) and d.name == each.name)
+                help_ = "`union` puts maps or bags together whose keys or items differ"
+                self.error(
+                    "il-result",
+                    f"the parts of `${each.name}` cannot be combined: {found}",
+                    decl.span,
+                    help=help_,
+                )
 
     # -- marks
 

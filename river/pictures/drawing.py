@@ -154,7 +154,7 @@ def drawing(graph: Graph, plan: Planned | None = None) -> Drawing:
         ),
     ]
     used = {name for instance in graph.instances for name in instance.variables}
-    used |= {view.variable for view in graph.views}
+    used |= {name for view in graph.views for name in graph.behind(view)}
     variables = [variable for variable in graph.variables if variable.name in used]
     first = len(operators)
     place = {name: first + i for i, name in enumerate(names)}
@@ -240,7 +240,8 @@ def _links(graph: Graph, place: Mapping[str, int], ellipse: Mapping[str, int]) -
         for name, param in zip(instance.variables, instance.operator.vars, strict=True):
             yield Link(instance.index, ellipse[name], param.written)
     for view in graph.views:
-        yield Link(place[view.name], ellipse[view.variable], written=False)
+        for name in graph.behind(view):
+            yield Link(place[view.name], ellipse[name], written=False)
 
 
 def _frames(graph: Graph, plan: Planned | None) -> Iterator[Cluster]:

@@ -1616,6 +1616,14 @@ BLOCKS: Final = (
         "tests/backends/test_multicore_keyed.py::test_few_items_are_tried_before_many_so_that_what_takes_long_is_shared_from_the_start[]",
     ),
     Mutant(
+        "part-left-out",
+        "the last part of a result is not combined with the others",
+        "river/il/combined.py",
+        "    for other in others:\n        fire(",
+        "    for other in others[:-1]:\n        fire(",
+        "tests/optimizers/test_combining.py::test_what_parts_have_gathered_is_one_value[reference-on]",
+    ),
+    Mutant(
         "skipped-with-state",
         "what may be skipped becomes one with what keeps state, whose traps end the run",
         "optimizers/fusion.py",

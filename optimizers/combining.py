@@ -1,0 +1,182 @@
+"""Regions of the strategy `combine`, written out: items are dealt in turns, each replica accumulates apart, parts are combined.
+
+A replica has a copy of all operators of the region, and of all that they write; what they wrote in the end is combined by
+`result $v = combine(...)`. On one machine blocks of a file are dealt, not items: reducers commute.
+
+Paper: River §4.4, §6 (each mapper is fused with its splitter, each reducer with its merger).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from optimizers.queries import Names, changed, type_names, type_text
+from river.classes import evolve, frozen
+from river.il import annotations as a
+from river.il.annotations import COMBINE, annotated, annotation
+from river.il.combine import start
+from river.il.partial import Partial, partial
+from river.il.program import Instance, Queue, Result, Use, Variable
+from river.lang import syntax as s
+from river.lang.values import default, same
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from river.il import graph as g
+    from river.il.program import Decl, Program
+    from river.passes import Verified
+    from river.platform import Platform
+    from river.source import Span
+
+
+@frozen
+class Parts:
+    """A region `id` on the items of an input, as so many replicas."""
+
+    id: str
+    input: str
+    degree: int
+
+
+def parts(graph: g.Graph, platform: Platform) -> Iterator[Parts]:
+    """The regions of a program whose results are combined, where there is anybody to share them with."""
+    for name in graph.inputs:
+        end = graph.queues[name].consumer
+        first = None if end is None else graph.instances[end.instance]
+        region = None if first is None else _region(first)
+        if region is None:
+            continue
+        members = [instance for instance in graph.instances if _region(instance) == region]
+        said = (annotated(member.use).parallel for member in members)
+        stated = [each.degree for each in said if each is not None and each.degree is not None]
+        degree = min(stated, default=platform.cores * platform.machines)
+        if degree > 1:
+            yield Parts(region.id, name, degree)
+
+
+def _region(instance: g.Instance) -> a.Region | None:
+    return next((region for region in annotated(instance.use).regions if region.what == COMBINE), None)
+
+
+def obstacle(graph: g.Graph, site: Parts) -> tuple[str, Span | None] | None:
+    """Why a region cannot be written out, and where that is said."""
+    found = partial(graph, site.input)
+    if not isinstance(found, Partial):
+        return found.message, found.span
+    members = [graph.instances[i] for i in found.members]
+    stray = next((i for i in graph.instances if _is(i, site) != (i in members)), None)
+    if stray is not None:
+        return (
+            f"`{stray.use.operator}` cannot be in the region of what gathers behind `{site.input}`",
+            stray.use.span,
+        )
+    if found.exits:
+        (sending,) = [i for i in members if found.exits[0] in i.outs] or members[:1]
+        message = (
+            f"`{sending.use.operator}` sends `{found.exits[0]}` out of the region, in the order of its input"
+        )
+        return message, sending.use.span
+    for name, how in found.combined:
+        variable = next(v for v in graph.variables if v.name == name)
+        if _begins(how, variable) is None:
+            return f"`${name}` begins with a value of which parts are neutral and parts are not", None
+    return None
+
+
+def _is(instance: g.Instance, site: Parts) -> bool:
+    region = _region(instance)
+    return region is not None and region.id == site.id
+
+
+def _begins(how: object, variable: g.Variable) -> bool | None:
+    """Whether other parts begin with the same as the first; if not, with zero; None: with something else."""
+    type_, initial = variable.type, variable.initial
+    first = start(how, type_, initial)  # pyright: ignore[reportArgumentType]
+    equal = same(type_)
+    return True if equal(first, initial) else False if equal(first, default(type_)) else None
+
+
+def written_out(verified: Verified, site: Parts) -> Program:
+    """The program with the region as replicas."""
+    graph, names = verified.graph, Names(verified.program)
+    found = partial(graph, site.input)
+    assert isinstance(found, Partial)  # noqa: S101 - the guard has approved
+    members = [graph.instances[i] for i in found.members]
+    inner = {queue for member in members for queue in member.outs}
+    split = names.operator(f"{site.id}_split")
+    type_ = type_text(graph.queues[site.input].type, type_names(verified))
+    weights = s.ListValue((s.Int(1),) * site.degree)
+    operator = Instance(split, "std.rr_split", (("T", type_), ("w", weights)), span=members[0].use.span)
+    apart = {
+        name: tuple(names.variable(f"{name}.{m}") for m in range(site.degree)) for name, _ in found.combined
+    }
+    flows = [
+        {queue: names.queue(f"{queue}_{m}") for queue in (site.input, *inner)} for m in range(site.degree)
+    ]
+    dealt = Use(
+        tuple(flow[site.input] for flow in flows),
+        split,
+        (site.input,),
+        (annotation(a.Region(site.id, "split")),),
+        span=members[0].use.span,
+    )
+    uses = [dealt]
+    for m, flow in enumerate(flows):
+        own = {name: each[m] for name, each in apart.items()}
+        uses += [_replica(member, site, m, flow, own) for member in members]
+    return _replaced(verified, members, uses, operator, apart, found, inner)
+
+
+def _replica(member: g.Instance, site: Parts, number: int, flow: dict[str, str], own: dict[str, str]) -> Use:
+    """A use of an operator in a replica."""
+    named = [f"${own.get(name, name)}" for name in member.variables]
+    written = [name for name, param in zip(named, member.operator.vars, strict=True) if param.written]
+    said = annotated(member.use)
+    known: list[a.Known] = [a.Region(site.id, "replica"), a.Group(f"{site.id}_{number}")]
+    known += [a.Commutative()] if said.commutative else []
+    known += [said.keys] if said.keys is not None else []
+    return Use(
+        (*(flow[queue] for queue in member.outs), *written),
+        member.use.operator,
+        (*(flow[queue] for queue in member.ins), *named),
+        tuple(map(annotation, known)),
+        member.use.within,
+        span=member.use.span,
+    )
+
+
+def _replaced(
+    verified: Verified,
+    members: Sequence[g.Instance],
+    uses: Sequence[Use],
+    operator: Instance,
+    apart: dict[str, tuple[str, ...]],
+    found: Partial,
+    inner: set[str],
+) -> Program:
+    gone, how = {id(member.use) for member in members}, dict(found.combined)
+    variables = {variable.name: variable for variable in verified.graph.variables}
+    placed = False
+
+    def change(decl: Decl) -> Decl | Iterable[Decl] | None:
+        nonlocal placed
+        match decl:
+            case Variable(name) if name in apart:
+                alike = _begins(how[name], variables[name])
+                other = decl if alike else evolve(decl, initial=s.Call("zero", ()))
+                first, *others = apart[name]
+                return [
+                    evolve(decl, name=first),
+                    *(evolve(other, name=part) for part in others),
+                    Result(name, apart[name], combined=True, span=decl.span),
+                ]
+            case Queue(name) if name in inner:
+                return None
+            case Use() if id(decl) in gone:
+                first_, placed = not placed, True
+                return uses if first_ else None
+            case _:
+                return decl
+
+    return changed(verified.program, change, (operator,))
