@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.csv
-from measure import record
+from measure import few, record
 
 from backends.native.arrow import from_arrow, to_arrow
 from backends.native.batch import Batch
@@ -54,7 +54,7 @@ def best(action: Callable[[], Any]) -> float:
     """Nanoseconds per row."""
     action()
     times: list[float] = []
-    for _ in range(RUNS):
+    for _ in range(few(RUNS)):
         began = time.perf_counter()
         action()
         times.append(time.perf_counter() - began)

@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from measure import record
+from measure import few, record
 
 from backends.native.ingest import open_native
 from river.io.schema import arrow, arrow_schema
@@ -71,7 +71,7 @@ def files(folder: Path, rows: int) -> list[tuple[str, Path, t.Type]]:
 def best(action: Callable[[], Any], runs: int, clock: Callable[[], float] = time.process_time) -> float:
     """Seconds of the quickest run, after a first one; of the processor, unless the clock is another."""
     found: list[float] = []
-    for _ in range(runs + 1):
+    for _ in range(few(runs) + 1):
         begun = clock()
         action()
         found.append(clock() - begun)

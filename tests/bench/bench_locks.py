@@ -12,13 +12,11 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import sys
 import time
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from measure import record
 
 from backends.locks import Scheme, classes, lock_each, one_lock
 from backends.multicore.plan import plan
@@ -123,6 +121,7 @@ def fine_grained(counts: list[int], items: int, runs: int) -> None:
                 min(measure(fine(n), scheme, options, items) for _ in range(runs)) / (2 * items) * 1e6
             )
         print(f"{n:>10} {costs[lock_each][-1]:>10.2f} {costs[classes][-1]:>10.2f}")
+        record(f"a firing with {n} variables", {"river": [costs[classes][-1]]}, unit=1e-6)
     slopes = {scheme: statistics.linear_regression(counts, found).slope for scheme, found in costs.items()}
     print(f"slope per variable: lock each {slopes[lock_each]:.3f}, one class {slopes[classes]:.3f}")
 

@@ -293,7 +293,7 @@ def windows(
     """A program against C; after the first run the changes of both are compared, instant by instant."""
     rows = sum(len(batch) for piece in sent for batch in piece.values())
     ours, other = list[float](), list[float]()
-    for first in (True, *[False] * RUNS):
+    for first in (True, *[False] * measure.few(RUNS)):
         line, took = whole(graph, sent, last, keeps=first)
         ours.append(took.cpu)
         other.append(measure.timed(theirs).cpu)

@@ -16,15 +16,12 @@ import argparse
 import hashlib
 import random
 import statistics
-import sys
 import threading
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attrs import define, field, frozen
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from measure import record
 
 from backends.multicore.ordering.hybrid import HybridQueue
 from backends.multicore.ordering.keyed import Part
@@ -199,6 +196,7 @@ def throughput(count: int, runs: int, workers: int) -> None:
                 used.append(time.process_time() - start)
             more = min(measure(workers) for _ in range(runs))
             own = (min(used) - bare) / many * 1e6
+            record(f"{name}, messages of {micros} us", {"river": [each / many for each in used]})
             rows.append([micros, name, bare / many * 1e6, min(used) / many * 1e6, own, min(one) / more])
     head = ("message us", "structure", "loop us", "1 worker us", "overhead us", f"speedup, {workers}")
     table("Microseconds per message, and speedup of the elapsed time", head, rows)

@@ -19,7 +19,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from measure import record
+from measure import few, record
 
 from backends.native import NativeOperator, compile_native
 from backends.native.batch import Batch
@@ -108,7 +108,7 @@ def re2_of(kind: str, pattern: str, texts: Any) -> Callable[[], Any] | None:
 def both(first: Callable[[], Any], second: Callable[[], Any] | None, count: int) -> tuple[float, float]:
     """Nanoseconds per text of each, the best of runs in turn."""
     best = [float("inf"), float("inf")]
-    for _ in range(RUNS):
+    for _ in range(few(RUNS)):
         for place, run in enumerate((first, second)):
             if run is not None:
                 start = time.thread_time()

@@ -68,16 +68,21 @@ def timed(run: Callable[[], object]) -> Took:
     return Took(time.perf_counter() - wall, time.process_time() - cpu)
 
 
+def few(runs: int) -> int:
+    """How many runs of `runs` are made: `ALONE` needs no more than two at a time, since whole benchmarks take turns."""
+    return min(runs, 2) if ALONE else runs
+
+
 def best(run: Callable[[], object], runs: int) -> float:
     """Seconds of the fastest of some runs, after one that warms up."""
     run()
-    return min(timed(run).wall for _ in range(runs))
+    return min(timed(run).wall for _ in range(few(runs)))
 
 
 def rounds(ways: Mapping[str, Callable[[], Took]], runs: int) -> dict[str, list[Took]]:
     """What each took in some rounds, in each of which all take their turn; peers take no time where River is `ALONE`."""
     found: dict[str, list[Took]] = {name: [] for name in ways}
-    for _ in range(runs):
+    for _ in range(few(runs)):
         for name, run in ways.items():
             skipped = ALONE and not name.startswith(OURS)
             found[name].append(Took(math.nan, math.nan, told="nan") if skipped else run())
