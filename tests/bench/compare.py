@@ -69,7 +69,7 @@ def checkout(base: str, folder: Path) -> Iterator[Path]:
 
 
 def once(script: Path, tree: Path, folder: Path) -> dict[Work, float]:
-    """What a benchmark of this folder takes with the River of `tree`; empty if it does not run there."""
+    """What a benchmark of this folder takes with the River of `tree`; where it fails, what it measured before."""
     kept = folder / "contests"
     kept.unlink(missing_ok=True)
     here = {"PYTHONPATH": str(tree), "RIVER_BENCH_ALONE": "1", measure.RESULTS: str(kept)}
@@ -82,13 +82,10 @@ def once(script: Path, tree: Path, folder: Path) -> dict[Work, float]:
         check=False,
     )
     if done.returncode:
-        print(
-            f"   {script.name} does not run with {tree}: {done.stderr.strip().splitlines()[-1:]}", flush=True
-        )
-        return {}
+        print(f"   {script.name} fails with {tree}: {done.stderr.strip().splitlines()[-1:]}", flush=True)
     return {
         (contest.bench, contest.what, way): median(contest.ways[way])
-        for contest in report.contests(kept)
+        for contest in (report.contests(kept) if kept.exists() else ())
         for way in contest.ours
     }
 
