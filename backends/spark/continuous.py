@@ -293,8 +293,9 @@ class _Run:
                 self.live.idle_exit is not None
                 and now >= max(began, self.heard) + self.live.idle_exit + every
             ):
+                looked = query.lastProgress is not None  # a slow machine takes long to begin
                 status = query.status
-                wanted = wanted or not (status["isTriggerActive"] or status["isDataAvailable"])
+                wanted = wanted or (looked and not (status["isTriggerActive"] or status["isDataAvailable"]))
             if (wanted or self.live.stopped) and self._lock.acquire(blocking=False):
                 self._ended = True
                 self._lock.release()
