@@ -14,10 +14,9 @@ from frontends.sawzall.tables import KINDS, PRINTED
 from frontends.sawzall.types import BASIC, PACKED, Proto, Recursive, kept_name, plain, spelled
 from river.classes import define, evolve, field
 from river.diagnostics import Severity, closest
-from river.il.trees import fresh, rebuild, walk
+from river.il.trees import fresh, walk
 from river.lang import syntax as s
 from river.lang import types as t
-from river.lang.scope import integer
 from river.report import Report
 
 if TYPE_CHECKING:
@@ -713,25 +712,46 @@ class _Checker:
 
     def number(self, expr: s.Expr) -> int:
         """The value of a whole number that is known before the run: from literals and static values."""
-
-        def known(part: s.Node) -> s.Node:
-            part = rebuild(part, known)
-            if isinstance(part, s.Name):
-                found = self.names.known(part.name)
-                for index, value in self.statics:
-                    if (
-                        found == Known("variable", index)
-                        and isinstance(value, z.Constant)
-                        and value.type == t.I64
-                    ):
-                        return s.Int(value.value)
-            return part
-
-        found = integer(cast("s.Expr", known(expr)))
+        found = self.whole(self.exprs.check(expr, t.I64))
         if found is None:
             hint = "write a number, or a static value that is one"
             raise self.report.error("sawzall-table", "the size of a table is not known here", expr.span, hint)
         return found
+
+    def whole(self, node: z.Expr) -> int | None:
+        """The whole number that an expression of literals and static values is; None of another one."""
+        match node:
+            case z.Constant(t.I64, int() as value):
+                return value
+            case z.Read():
+                value = self.known_static(node.variable)
+                return None if value is None else self.whole(value)
+            case z.Apply(_, "len", (of,)):
+                value = self.known_static(of.variable) if isinstance(of, z.Read) else of
+                return len(value.items) if isinstance(value, z.ArrayOf) else None
+            case z.Apply(_, "neg", (inner,)):
+                value = self.whole(inner)
+                return None if value is None else -value
+            case z.Apply(_, "+" | "-" | "*" | "/" | "min" | "max" as name, (left, right)):
+                first, second = self.whole(left), self.whole(right)
+                if first is None or second is None or (name == "/" and second == 0):
+                    return None
+                quotient = (
+                    0
+                    if second == 0
+                    else abs(first) // abs(second) * (1 if (first < 0) == (second < 0) else -1)
+                )
+                known = {
+                    "+": first + second,
+                    "-": first - second,
+                    "*": first * second,
+                    "/": quotient,
+                    "min": min(first, second),
+                    "max": max(first, second),
+                }
+                return known[name]
+            case _:
+                return None
 
     def key(self, element: a.Element) -> t.Type:
         """The type of an index."""
