@@ -40,9 +40,10 @@ WORDS: Mapping[str, t.Type] = MappingProxyType({
 COMPLEX_WORDS: Mapping[str, str] = MappingProxyType(
     {"+": "add", "-": "sub", "*": "mul", "/": "div", "==": "eq"}
 )
-COMPLEX_FUNCTIONS = MappingProxyType(
-    {"abs": ty.FLOAT, "arg": ty.FLOAT, "exp": ty.COMPLEX, "sqrt": ty.COMPLEX}
-)
+COMPLEX_FUNCTIONS: Mapping[str, ty.Type] = MappingProxyType({
+    "abs": ty.FLOAT, "arg": ty.FLOAT,
+    **dict.fromkeys(("exp", "log", "sqrt", "sin", "cos", "sinh", "cosh"), ty.COMPLEX),
+})  # fmt: skip
 """Functions of complex numbers, and what they give."""
 RANKS: Mapping[ty.Type, int] = MappingProxyType({ty.BIT: 0, ty.INT: 1, ty.FLOAT: 2, t.F64: 3})
 """Numbers; those of a lower rank become those of a higher one where they meet."""

@@ -18,7 +18,24 @@ from river.source import Source
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-COMPLEX = ("add", "sub", "mul", "div", "neg", "eq", "abs", "arg", "exp", "sqrt", "text")
+COMPLEX = (
+    "add",
+    "sub",
+    "mul",
+    "div",
+    "neg",
+    "eq",
+    "abs",
+    "arg",
+    "exp",
+    "log",
+    "sqrt",
+    "sin",
+    "cos",
+    "sinh",
+    "cosh",
+    "text",
+)
 ROUTINES = (*(f"complex.{name}" for name in COMPLEX), "random.next", "random.value")
 """Their names as operations; with `_` in place of the point, those of the functions in `TEXT`."""
 
@@ -52,6 +69,21 @@ fn complex_arg(a: {re: f32, im: f32}) -> f32 {
 fn complex_exp(a: {re: f32, im: f32}) -> {re: f32, im: f32} {
   let size = exp(a.re);
   return {re: size * cos(a.im), im: size * sin(a.im)};
+}
+fn complex_log(a: {re: f32, im: f32}) -> {re: f32, im: f32} {
+  return {re: log(sqrt(a.re * a.re + a.im * a.im)), im: atan2(a.im, a.re)};
+}
+fn complex_sin(a: {re: f32, im: f32}) -> {re: f32, im: f32} {
+  return {re: sin(a.re) * cosh(a.im), im: cos(a.re) * sinh(a.im)};
+}
+fn complex_cos(a: {re: f32, im: f32}) -> {re: f32, im: f32} {
+  return {re: cos(a.re) * cosh(a.im), im: -(sin(a.re) * sinh(a.im))};
+}
+fn complex_sinh(a: {re: f32, im: f32}) -> {re: f32, im: f32} {
+  return {re: sinh(a.re) * cos(a.im), im: cosh(a.re) * sin(a.im)};
+}
+fn complex_cosh(a: {re: f32, im: f32}) -> {re: f32, im: f32} {
+  return {re: cosh(a.re) * cos(a.im), im: sinh(a.re) * sin(a.im)};
 }
 fn complex_sqrt(a: {re: f32, im: f32}) -> {re: f32, im: f32} {
   let size = sqrt(sqrt(a.re * a.re + a.im * a.im));
@@ -134,6 +166,16 @@ def meaning(operation: str, values: Sequence[Any]) -> Any:
         case "exp":
             size = _f("exp", a)
             return _f("*", size, _f("cos", b)), _f("*", size, _f("sin", b))
+        case "log":
+            return _f("log", _f("sqrt", _size(a, b))), _f("atan2", b, a)
+        case "sin":
+            return _f("*", _f("sin", a), _f("cosh", b)), _f("*", _f("cos", a), _f("sinh", b))
+        case "cos":
+            return _f("*", _f("cos", a), _f("cosh", b)), -_f("*", _f("sin", a), _f("sinh", b))
+        case "sinh":
+            return _f("*", _f("sinh", a), _f("cos", b)), _f("*", _f("cosh", a), _f("sin", b))
+        case "cosh":
+            return _f("*", _f("cosh", a), _f("cos", b)), _f("*", _f("sinh", a), _f("sin", b))
         case "sqrt":
             size, angle = _f("sqrt", _f("sqrt", _size(a, b))), _f("*", 0.5, _f("atan2", b, a))
             return _f("*", size, _f("cos", angle)), _f("*", size, _f("sin", angle))

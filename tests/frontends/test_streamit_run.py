@@ -901,6 +901,29 @@ def test_complex_numbers() -> None:
     assert found == [pytest.approx(value, rel=1e-5) for value in expected]
 
 
+def test_functions_of_complex_numbers() -> None:
+    text = """
+    static { complex K = cosh(log(0.5 + 2i)) - sin(1i) * cos(1.5) + sinh(-0.5i) + cos(2.0 - 1i); }
+    void->void pipeline Main { add Source; add Show; }
+    void->complex filter Source {
+      complex x = 0.75 - 0.5i;
+      work push 1 { push(sin(x) + cos(x) * sinh(x) - cosh(log(x)) + K); x = x * 1.25i; }
+    }
+    complex->void filter Show { work pop 1 { complex c = pop(); print(c.real + " "); println(c.imag); } }"""
+    k = (
+        cmath.cosh(cmath.log(0.5 + 2j))
+        - cmath.sin(1j) * cmath.cos(1.5)
+        + cmath.sinh(-0.5j)
+        + cmath.cos(2 - 1j)
+    )
+    x, expected = 0.75 - 0.5j, []
+    for _ in range(4):
+        expected.append(cmath.sin(x) + cmath.cos(x) * cmath.sinh(x) - cmath.cosh(cmath.log(x)) + k)
+        x *= 1.25j
+    found = [complex(*map(float, line.split())) for line in lines(text, 4)]
+    assert found == [pytest.approx(value, rel=1e-5) for value in expected]
+
+
 def test_complex_numbers_are_printed() -> None:
     text = """
     void->void filter Main { complex z = 0.5 - 1i; work { z = z * 1i; println("z = " + z); println(2.0 - 1i); } }"""

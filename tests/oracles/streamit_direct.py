@@ -580,6 +580,15 @@ class Filter(Actor):
             case "exp":
                 size = f(math.exp(a))
                 return [f(size * f(math.cos(b))), f(size * f(math.sin(b)))]
+            case "log":
+                return [f(math.log(f(math.sqrt(f(f(a * a) + f(b * b)))))), f(math.atan2(b, a))]
+            case "sin" | "cos" | "sinh" | "cosh":
+                x, y, turned = (a, b, False) if operation in ("sin", "cos") else (b, a, True)
+                even, odd = f(f(math.cos(x)) * f(math.cosh(y))), f(f(math.sin(x)) * f(math.sinh(y)))
+                left, right = f(f(math.sin(x)) * f(math.cosh(y))), f(f(math.cos(x)) * f(math.sinh(y)))
+                if operation.startswith("cos"):
+                    return [even, odd if turned else -odd]
+                return [right, left] if turned else [left, right]
             case "text":
                 re, im = text(a, t.F32), text(b, t.F32)
                 return f"{re}{im}i" if im.startswith("-") else f"{re}+{im}i"
