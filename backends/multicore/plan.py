@@ -37,9 +37,6 @@ ONE_WORKER = "is in a group that one worker runs"
 ROW = 64
 """Bytes of an item for which batches and bounds are meant that nobody stated."""
 
-TIMES = 4
-"""Of a batch, where operators fire at stated rates."""
-
 
 @frozen
 class Edge:
@@ -196,7 +193,7 @@ def plan(graph: Graph, platform: Platform, options: Options, scheme: Scheme = cl
         locks,
         workers,
         options,
-        options.batch * many * _busy(graph, options),
+        _whole(graph, options.batch * many, options),
         choices,
         _partials(graph, platform, groups, workers, options, choices),
         tuple(_remarks(nodes, groups)),
@@ -243,19 +240,16 @@ def _narrow(graph: Graph, options: Options) -> int:
     return max(1, ROW // widest) if widest else 1
 
 
-def _busy(graph: Graph, options: Options) -> int:
-    """How many times as many items a call takes where firings are of many: they compute longer than it takes to bring the items.
-
-    Bounds stay as they are: what waits need not be as much.
-    """
-    stated = any(
-        isinstance(each.operator, typed.Operator) and each.operator.rated for each in graph.instances
-    )
-    return (
-        TIMES
-        if stated and (options.batch, options.bound) == (BATCH, BOUND) and options.native != "off"
-        else 1
-    )
+def _whole(graph: Graph, batch: int, options: Options) -> int:
+    """A batch of whole windows, where only one input is read, by windows that do not overlap: else each end would be a call."""
+    readers = [graph.queues[name].consumer for name in graph.inputs]
+    if options.batch != BATCH or len(readers) != 1 or readers[0] is None:
+        return batch
+    operator = graph.instances[readers[0].instance].operator
+    if not isinstance(operator, typed.Operator) or operator.rated is None:
+        return batch
+    pop = max(rate.pop for rate in operator.rated.rates)
+    return batch - batch % pop if 0 < pop <= batch else batch
 
 
 def _region(

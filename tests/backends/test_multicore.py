@@ -552,13 +552,18 @@ def test_more_narrow_items_are_handled_at_once(type_, options, batch):
 
 
 @pytest.mark.parametrize(
-    ("options", "batch"),
-    [({}, 64 * BATCH), ({"batch": 4}, 4), ({"bound": 4}, BATCH), ({"native": "off"}, BATCH)],
+    ("rate", "options", "batch"),
+    [
+        ("pop 200", {}, 16 * BATCH - 16 * BATCH % 200),
+        ("peek 2, pop 1", {}, 16 * BATCH),
+        ("pop 7", {"batch": 4}, 4),
+        ("pop 7", {"native": "off"}, BATCH - BATCH % 7),
+    ],
 )
-def test_filters_take_more_items_at_once(options, batch):
+def test_a_batch_has_whole_windows(rate, options, batch):
     program = graph(
-        "operator mean(x: f32) -> (y: f32) { on x[peek 2, pop 1](w) { emit y (w[0] + w[1]) / 2.0; } }",
-        "input xs: f32;", "output ys: f32;", "(ys) <- mean(xs);",
+        f"operator first(x: f32) -> (y: f32) {{ on x[{rate}](w) {{ emit y w[0]; }} }}",
+        "input xs: f32;", "output ys: f32;", "(ys) <- first(xs);",
     )  # fmt: skip
     assert BACKEND.plan(program, MACHINE, Options(**options)).batch == batch
 
