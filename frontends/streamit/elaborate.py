@@ -16,7 +16,7 @@ from frontends.streamit import constants
 from frontends.streamit import typed as ty
 from frontends.streamit.balance import firings
 from frontends.streamit.messages import messages
-from frontends.streamit.paths import label, parts
+from frontends.streamit.paths import inside, label, parts
 from frontends.streamit.rates import rates
 from frontends.streamit.routines import first_state
 from frontends.streamit.starts import starts
@@ -702,7 +702,7 @@ def _path(creation: ty.Create, stack: Sequence[_Open]) -> str:
     for top in stack:
         names = [wanted.stream for _, wanted, _ in top.wanted]
         if len(top.made) < len(names):
-            found += "/" + label(names, len(top.made))
+            found = inside(found, label(names, len(top.made)))
     return found
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Final, assert_never
 
 from frontends.streamit import typed as ty
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+
+LONGEST: Final = 16
+"""Names in a path."""
 
 
 def parts(graph: ty.Graph) -> tuple[ty.Graph, ...]:
@@ -28,6 +32,14 @@ def label(names: Sequence[str], index: int) -> str:
     return name if names.count(name) == 1 else f"{name}[{names[:index].count(name)}]"
 
 
+def inside(path: str, name: str) -> str:
+    """The path of a part; of a long one, which recursion makes, the middle is left out."""
+    names = f"{path}/{name}".split("/")
+    return "/".join(
+        names if len(names) <= LONGEST else (*names[: LONGEST // 2], "...", *names[-LONGEST // 2 :])
+    )
+
+
 def paths(graph: ty.Graph) -> dict[int, str]:
     """The names of all streams from the whole graph down to each of its parts, by identity."""
     found: dict[int, str] = {}
@@ -39,7 +51,7 @@ def paths(graph: ty.Graph) -> dict[int, str]:
         names = [_name(each) for each in inner]
         often, seen = Counter(names), Counter[str]()
         for each, name in zip(inner, names, strict=True):
-            stack.append((each, f"{path}/{name}[{seen[name]}]" if often[name] > 1 else f"{path}/{name}"))
+            stack.append((each, inside(path, f"{name}[{seen[name]}]" if often[name] > 1 else name)))
             seen[name] += 1
     return found
 

@@ -732,3 +732,11 @@ def test_anonymous_streams_see_what_is_around_them() -> None:
             case _:
                 pass
     assert found == [{"m": 0, "i": 0, "K": 7}, {"m": 3, "i": 1, "K": 7}]
+
+
+def test_the_path_of_a_deep_recursion_is_short() -> None:
+    text = "void->void pipeline M { add R(0); } void->void pipeline R(int n) { add R(n + 1); }"
+    with pytest.raises(Rejected) as rejected:
+        FRONTEND.check(FRONTEND.parse(Source("t.str", text)))
+    (found,) = rejected.value.diagnostics
+    assert [note.message for note in found.notes] == [f"in `M{'/R' * 7}/...{'/R' * 8}`"]
