@@ -47,7 +47,8 @@ class Operation:
 
 INTEGERS = (t.I64, t.U64)
 NUMBERS = (t.I64, t.U64, t.F64)
-ORDERED = (*NUMBERS, t.STRING, t.BYTES, t.TIME, FINGERPRINT)
+COMPARED = (*NUMBERS, t.STRING, t.BYTES, t.TIME)
+ORDERED = (*COMPARED, FINGERPRINT)
 SCALARS = (t.BOOL, *NUMBERS, t.STRING, t.TIME, FINGERPRINT)
 
 
@@ -542,7 +543,7 @@ OPERATORS: tuple[Operation, ...] = (
     ),
     Operation("==", _equal, _binary("=="), "whether equal"),
     Operation("!=", _equal, _binary("!="), "whether different"),
-    *(Operation(op, _alike(2, ORDERED, t.BOOL), _binary(op), "comparison") for op in ("<", "<=", ">", ">=")),
+    *(Operation(op, _alike(2, COMPARED, t.BOOL), _binary(op), "comparison") for op in ("<", "<=", ">", ">=")),
     Operation("neg", _alike(1, (t.I64, t.F64)), _negation, "the negative"),
     Operation("pos", _alike(1, NUMBERS), _itself, "itself"),
     Operation("~", _alike(1, INTEGERS), lambda args, _: s.Unary("~", args[0]), "all bits inverted"),
