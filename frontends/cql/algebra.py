@@ -60,6 +60,10 @@ def _lines(program: ty.Program, query: ty.Query, node: r.Relation) -> Iterator[t
                 yield deep, f"filter {_text(keep)}"
                 deep += 1
             below = (input,)
+        case r.Unnest(input, _, _, items, keep, _, alone):
+            only = "" if keep.body == r.ALL.body else f" if {_text(keep)}"
+            yield 0, f"{'unnest' if alone is None else 'left unnest'} {_text(items)}{only}"
+            below = (input,)
         case r.Join(left, right, _, _, left_key, right_key, make, band):
             near = "" if band is None else f", {_near(band)}"
             yield 0, f"join {_keys(left_key, right_key)}{near}"

@@ -40,7 +40,7 @@ def assumed(decls: tuple[c.Decl, ...], report: Report) -> tuple[c.Decl, ...]:
         blocks = (node for node in walk(decl.query) if isinstance(node, q.Select))
         for block in blocks:  # a combination is of declarations
             for source in block.sources:
-                if source.name not in known:
+                if source.name not in known and not isinstance(source, q.Unnest):
                     guess = guesses.setdefault(source.name, _Guess(source.name, source.span))
                     guess.read(block, source, decl.type if block is decl.query.select else None)
     found: list[c.Decl] = []

@@ -16,6 +16,7 @@ from frontends.cql.flatten import flat
 from frontends.cql.group_windows import with_tables
 from frontends.cql.grouping_sets import separate
 from frontends.cql.inline import inlined
+from frontends.cql.leading import led
 from frontends.cql.narrow import narrowed
 from frontends.cql.quoted import settled, texts
 from frontends.cql.sessions import growing
@@ -23,14 +24,14 @@ from frontends.cql.unnest import unnested
 from frontends.sql import decimals
 from frontends.sql import syntax as q
 from frontends.sql import typed as r
-from frontends.sql.check import joined_by_name, select
+from frontends.sql.check import joined_by_name, select, with_elements
 from frontends.sql.dates import DATE, WRITTEN, from_data
 from frontends.sql.dates import read as as_read
 from frontends.sql.expressions import Column, RowExpressions, spelled, substitute
 from river.classes import define, evolve, field, frozen
 from river.diagnostics import closest
 from river.il.library import Library
-from river.il.trees import fresh, walk
+from river.il.trees import fresh, rebuild, walk
 from river.lang import syntax as s
 from river.lang import types as t
 from river.lang.scope import Declared, Scope, expression, resolve
@@ -299,21 +300,29 @@ class _Checker:
         before = self.report.errors
         body = query.select
         if isinstance(body, q.Select):
+            body = led(body, self.report, lambda one: self.declared(one, f"{decl.name}_one"))
             body = evolve(body, sources=tuple(map(self.shown, body.sources)))
+            body = cast("q.Select", self.with_elements(body, ()))
             body = settled(body, self.row_of, self.report)
             if any(x.joining is not None and x.joining.natural for x in body.sources):
                 body = joined_by_name(body, tuple(map(self.row_of, body.sources)))
             body = separate(body, f"{decl.name}_grouping", self)
         if isinstance(body, q.Select):
             body = unnested(body, decl.name, self, named=decl.type is None)
-        sources = tuple(self.source(source) for source in body.sources)
+        sources = tuple(self.source(source) for source in body.sources if not isinstance(source, q.Unnest))
         stated = None if decl.type is None else self.row(decl.type)
-        rows, wanted = tuple(source.row for source in sources), self.without_stamp(decl, stated)
+        real = iter(sources)
+        rows = tuple(
+            self.row_of(each) if isinstance(each, q.Unnest) else next(real).row for each in body.sources
+        )
+        wanted = self.without_stamp(decl, stated)
         match body:
             case c.Combined():
                 relation = combined(body, rows, wanted, self.report)
             case block:
                 relation = select(block, rows, wanted, self.scope, self.report)
+        if query.columns:
+            relation = self.renamed(relation, query)
         if self.report.errors > before:
             raise Failed
         sources, relation = growing(sources, relation, self.tau)
@@ -353,7 +362,34 @@ class _Checker:
 
     def row_of(self, source: q.Source) -> t.Record:
         """The rows of a source."""
+        if isinstance(source, q.Unnest):
+            if source.row is None:
+                raise Failed  # it was refused
+            return source.row
         return self.source(source).row
+
+    def with_elements(self, node: s.Node, around: tuple[q.Source, ...]) -> s.Node:
+        """A part of a block with the columns of its sources of values, also in queries inside of its expressions."""
+        if not isinstance(node, q.Select):
+            return rebuild(node, lambda child: self.with_elements(child, around))
+        block = with_elements(node, self.row_of, self.scope, self.report, around)
+        inside = (*around, *block.sources)
+        return rebuild(block, lambda child: self.with_elements(child, inside))
+
+    def renamed(self, relation: r.Relation, query: c.Query) -> r.Relation:
+        """A relation whose first columns have the names that stand behind its query."""
+        own = [name for name, _ in relation.row.fields]
+        names = (*query.columns, *own[len(query.columns) :])
+        if len(names) > len(own) or len(set(names)) < len(names):
+            message = f"these {len(query.columns)} names do not fit {len(own)} columns"
+            raise self.report.error("sql-arity", message, query.span, "write a name for each column")
+        row = t.Record(
+            tuple((name, kind) for name, (_, kind) in zip(names, relation.row.fields, strict=True))
+        )
+        values = tuple(
+            s.FieldValue(name, s.Member(s.Name("r"), each)) for name, each in zip(names, own, strict=True)
+        )
+        return r.Filter(relation, row, r.ALL, s.Lambda(("r",), s.RecordValue(values)), span=query.span)
 
     def declared(self, query: c.Query, title: str) -> str:
         """The name of a relation that is made for a query."""

@@ -31,6 +31,8 @@ def columns(sources: Sequence[ty.Source], node: r.Relation) -> Mapping[str, int]
             return _shown(make.body, {"r": inner})
         case r.Distinct(input, _):
             return columns(sources, input)
+        case r.Unnest(input, make=make):
+            return _shown(make.body, {"l": columns(sources, input)})
         case r.Join(left, right, _, _, _, _, make) if apart(sources, node):
             a, b = make.params
             return _shown(make.body, {a: columns(sources, left), b: columns(sources, right)})
@@ -72,7 +74,7 @@ def grows(sources: Sequence[ty.Source], node: r.Relation) -> bool:
     match node:
         case r.Input():
             return True
-        case r.Filter(input, _, _, _) | r.Distinct(input, _):
+        case r.Filter(input, _, _, _) | r.Distinct(input, _) | r.Unnest(input):
             return grows(sources, input)
         case r.Join(left, right):
             return grows(sources, left) and grows(sources, right)

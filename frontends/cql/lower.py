@@ -560,6 +560,10 @@ class Query:
                 return self.window(self.view.query.sources[index], quiet=quiet)
             case r.Filter():
                 return self.filter(node, quiet=quiet)
+            case r.Unnest():
+                rows = self.relation(node.input, quiet=quiet)
+                values = (node.items.body, node.keep.body, node.make.body)
+                return self.with_items(self.settled(rows, node.input, values, quiet=quiet), node, quiet=quiet)
             case r.Join():
                 return self.join(node, quiet=quiet)
             case r.Group():
@@ -674,6 +678,16 @@ class Query:
             ("quiet", s.Bool(quiet)),
         )  # fmt: skip
         return self.add("select", args, (rows.queue,), (), made, node, keys=())
+
+    def with_items(self, rows: Deltas, node: r.Unnest, *, quiet: bool) -> Deltas:
+        """The rows with the items of a list that each holds."""
+        made = Deltas(self.queue("items"), node.row, self.row_type("items", node.row, node.span))
+        alone = s.Lambda(("l",), s.ListValue(() if node.alone is None else (node.alone.body,)))
+        args: Args = (
+            ("R", rows.type), ("I", expression(node.item)), ("O", made.type), ("Tau", self.whole.tau), ("items", node.items),
+            ("keep", node.keep), ("row", node.make), ("alone", alone), ("quiet", s.Bool(quiet)),
+        )  # fmt: skip
+        return self.add("unnest", args, (rows.queue,), (), made, node, keys=())
 
     def join(self, node: r.Join, *, quiet: bool) -> Deltas:
         """An equi-join, or the product if the key is unit."""
@@ -1053,7 +1067,7 @@ def _lasts(program: ty.Program, query: ty.Query, relation: r.Relation) -> bool:
                 view = views[source.name]
                 return view.kind == "stream" or _lasts(program, view.query, view.query.relation)
             return all(one.kind == "stream" or one.table for one in program.inputs if one.name == source.name)
-        case r.Filter(input, _, _, _):
+        case r.Filter(input, _, _, _) | r.Unnest(input):
             return _lasts(program, query, input)
         case r.Join(left, right, band=band):
             return band is None and _lasts(program, query, left) and _lasts(program, query, right)
@@ -1123,7 +1137,9 @@ def _sources(relation: r.Relation) -> set[int]:
             return {index}
         case r.Join(left, right) | r.Outer(left, right) | r.Combine(left, right):
             return _sources(left) | _sources(right)
-        case r.Filter(input, _, _, _) | r.Distinct(input, _) | r.Group(input) | r.Top(input):
+        case (
+            r.Filter(input, _, _, _) | r.Unnest(input) | r.Distinct(input, _) | r.Group(input) | r.Top(input)
+        ):
             return _sources(input)
 
 
@@ -1136,5 +1152,5 @@ def _sources_of_totals(relation: r.Relation) -> set[int]:
             return _sources_of_totals(left) | _sources_of_totals(right)
         case r.Group(input, _, keys):
             return _sources_of_totals(input) if keys else _sources(input)
-        case r.Filter(input, _, _, _) | r.Distinct(input, _) | r.Top(input):
+        case r.Filter(input, _, _, _) | r.Unnest(input) | r.Distinct(input, _) | r.Top(input):
             return _sources_of_totals(input)

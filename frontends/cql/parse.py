@@ -87,10 +87,6 @@ BEGUN = (
         re.compile(r"(?i)\bfrom\s+(pattern)\s*\[[^\]]*$"),
         "there are no patterns over rows: join the stream with itself",
     ),
-    (
-        re.compile(r"(?i)\b(unnest)\s*\([^()]*\)\s*(?:as\s+)?\w*\s*$"),
-        "a list is read by its positions: `xs[0]`",
-    ),
 )
 """What SQL has of more than a word, as it stands before the place where it is not understood."""
 
@@ -138,7 +134,7 @@ INSTEAD = {
     "top": "the first rows are `order by ... limit n`",
     "window": "windows stand behind the source, `s[range 5 minutes]`, or around it, `tumble(s, 5 minutes)`; `over` names none",
     "minus": "the difference of queries is `except`",
-    "values": "rows that are written out are a file of an input",
+    "values": "rows that are written out stand in parentheses: `values (1, 'a'), (2, 'b')`",
 }
 """Help at words that people know from SQL and from other kinds of CQL."""
 
@@ -166,6 +162,32 @@ def _as_of(block: q.Select) -> q.Select:
             source = c.Windowed(source.name, source.alias, source.joining, window, span=source.span)
         found.append(source)
     return evolve(block, sources=tuple(found), operator="rstream")
+
+
+def _with_lists(builder: SqlBuilder, block: q.Select) -> q.Select:
+    """A block that has the lists after `from` whose items it selects: `select unnest(xs) as x from s`."""
+    added: list[q.Source] = []
+    items: list[q.Item | q.Star] = []
+    for item in block.items:
+        match item:
+            case q.Item(s.Call(name, (s.Node() as given,)), title) if name.lower() in ("unnest", "explode"):
+                label = f"unnest {len(added)}"
+                column = title or "unnest"
+                added.append(
+                    q.Unnest("", label, items=cast("s.Expr", given), columns=(column,), span=item.span)
+                )
+                items.append(evolve(item, value=s.Member(s.Name(label), column, span=item.span), name=title))
+            case _:
+                items.append(item)
+    if not added:
+        return block
+    if len(added) > 1:
+        message = "one list of a row is taken apart in a select list"
+        span = added[1].span or Span(builder.source, 0, 0)
+        builder.report("syntax-unnest", message, span, "write it after `from`: `unnest(xs) as x`")
+    stars = tuple(q.Star(source.label, span=block.span) for source in block.sources)
+    shown = tuple(each for item in items for each in (stars if item == q.Star() else (item,)))
+    return evolve(block, items=shown, sources=(*block.sources, *added))
 
 
 class CqlBuilder(SqlBuilder, TypesBuilder):
@@ -233,7 +255,8 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
         return True
 
     def with_query(self, tree: Tree[Token], args: Args) -> tuple[str, c.Query]:
-        return str(args[0]), args[1]
+        name, columns, query = args
+        return str(name), query if columns is None else evolve(query, columns=columns)
 
     def with_queries(self, tree: Tree[Token], args: Args) -> c.Query:
         *within, query = args
@@ -249,9 +272,20 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
         left, (word, every), right = args
         return c.Combined(word, every, self.relation(left), self.relation(right), span=self.span(tree))
 
-    def derived(self, tree: Tree[Token], args: Args) -> q.Source:
-        query, window, alias = args[0], args[1], args[-1]
+    def values_row(self, tree: Tree[Token], args: Args) -> tuple[s.Expr, ...]:
+        return args[0]
+
+    def values_query(self, tree: Tree[Token], args: Args) -> q.Select:
         span = self.span(tree)
+        rows = q.Unnest("", "values", rows=tuple(args[1:]), span=span)
+        return q.Select((q.Star(span=span),), (rows,), span=span)
+
+    def derived(self, tree: Tree[Token], args: Args) -> q.Source:
+        query, window, *named = args
+        alias, columns = ([*named, None, None])[:2]
+        span = self.span(tree)
+        if columns is not None:
+            query = evolve(query, columns=columns)
         name = (
             f"derived_{span.start}" if alias is None else str(alias)
         )  # nobody else writes a name with a place
@@ -453,7 +487,7 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
         return q.Nested({"some": "any"}.get(word, word), query, span=self.span(tree))
 
     def select(self, tree: Tree[Token], args: Args) -> q.Select:
-        block, windows = _as_of(super().select(tree, args)), args[-2]
+        block, windows = _as_of(_with_lists(self, super().select(tree, args))), args[-2]
         return block if windows is None else self.with_windows(block, windows)
 
     def select_stream(self, tree: Tree[Token], args: Args) -> q.Select:

@@ -59,7 +59,7 @@ def is_present(query: ty.Query, relation: r.Relation) -> bool:
         case r.Input(index, _):
             window = query.sources[index].window
             return isinstance(window, ty.Range) and window.span_of_time == 0 and window.slide == 0
-        case r.Filter(input, _, _, _):
+        case r.Filter(input, _, _, _) | r.Unnest(input):
             return is_present(query, input)
         case r.Join(left, right):
             return is_present(query, left) != is_present(query, right)
@@ -106,7 +106,7 @@ def _joins(relation: r.Relation) -> tuple[r.Join, ...]:
     match relation:
         case r.Join(left, right):
             return (relation, *_joins(left), *_joins(right))
-        case r.Filter(input, _, _, _):
+        case r.Filter(input, _, _, _) | r.Unnest(input):
             return _joins(input)
         case _:
             return ()
@@ -200,6 +200,9 @@ def _needs(relation: r.Relation, wanted: set[str], found: dict[int, set[str]]) -
             _needs(
                 input, _members(keep, input) | (wanted if make == r.SAME else _members(make, input)), found
             )
+        case r.Unnest(input, _, _, items, keep, make, alone):
+            read = [_members(f, input) for f in (items, keep, make, alone) if f is not None]
+            _needs(input, set[str]().union(*read), found)
         case r.Join(left, right, _, _, left_key, right_key, make, band):
             values = (None, None) if band is None else (band.left, band.right)
             for side, i, own in ((left, 0, (left_key, values[0])), (right, 1, (right_key, values[1]))):

@@ -36,6 +36,8 @@ def _present(query: Query, node: r.Relation) -> Deltas:
     match node:
         case r.Filter():
             return query.selected(_present(query, node.input), node, quiet=True)
+        case r.Unnest():
+            return query.with_items(_present(query, node.input), node, quiet=True)
         case r.Join():
             return _join(query, node, query.row_type("joined", node.row, node.span), s.Name("r"))
         case r.Input(index, _):

@@ -118,12 +118,13 @@ class Combined(s.Node):
 class Query(s.Node):
     """`select ...`, or `istream(select ...)`; `operator` is istream, dstream, rstream, or None.
 
-    `within`: the queries after `with`, by name.
+    `within`: the queries after `with`, by name. `columns`: what its first columns are called, if it is said behind it.
     """
 
     select: Select | Combined
     operator: str | None = None
     within: tuple[tuple[str, Query], ...] = ()
+    columns: tuple[str, ...] = ()
 
 
 @frozen

@@ -9,6 +9,7 @@ from frontends.sql import syntax as q
 from frontends.sql import typed as r
 from frontends.sql.bands import bands
 from frontends.sql.dates import DATE, days
+from frontends.sql.elements import Elements, elements
 from frontends.sql.expressions import (
     Column,
     Found,
@@ -34,7 +35,7 @@ from river.lang import types as t
 from river.report import Failed, Report
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from river.lang.scope import Scope
     from river.source import Span
@@ -69,6 +70,43 @@ def joined_by_name(block: q.Select, rows: tuple[t.Record, ...]) -> q.Select:
         sources.append(source)
         known.update(names)
     return evolve(block, sources=tuple(sources))
+
+
+def with_elements(
+    block: q.Select,
+    row_of: Callable[[q.Source], t.Record],
+    scope: Scope,
+    report: Report,
+    around: tuple[q.Source, ...] = (),
+) -> q.Select:
+    """The block with the columns of its sources of values; `around`: the sources of the blocks that it stands in."""
+    sources: list[q.Source] = []
+    for source in block.sources:
+        if isinstance(source, q.Unnest):
+            before = evolve(block, sources=tuple(sources))
+            own = _Select(before, tuple(map(row_of, sources)), None, scope, report)
+            near = dict(zip(own.labels, own.rows, strict=True))
+            all_ = {each.label: row_of(each) for each in around} | near
+            source = evolve(source, row=_nearest(source, near, all_, scope, report).row)
+        sources.append(source)
+    return evolve(block, sources=tuple(sources))
+
+
+def _nearest(
+    source: q.Unnest,
+    near: Mapping[str, t.Record],
+    around: Mapping[str, t.Record],
+    scope: Scope,
+    report: Report,
+) -> Elements:
+    """What a source of values is; names of the sources that are near hide those around."""
+    try:
+        return elements(source, RowExpressions(Report(), scope, tuple(near), tuple(near.values()), _INSIDE))
+    except Failed:
+        return elements(source, RowExpressions(report, scope, tuple(around), tuple(around.values()), _INSIDE))
+
+
+_INSIDE = "inside of `unnest`"
 
 
 def may_be_none(block: q.Select, rows: tuple[t.Record, ...], expr: s.Expr, scope: Scope) -> bool:
@@ -112,6 +150,8 @@ class _Select:
     report: Report
     labels: tuple[str, ...] = field(init=False)
     own: tuple[t.Record, ...] = field(init=False)
+    inputs: dict[int, int] = field(init=False)
+    """The number of each source among those that are relations."""
     shown: int = 0
     """How many columns the select list has, without those behind it."""
 
@@ -119,6 +159,8 @@ class _Select:
         self.labels = tuple(source.label for source in self.block.sources)
         self.own, self.rows = self.rows, ()
         self.rows = self.rows_at(len(self.own))
+        real = [i for i, source in enumerate(self.block.sources) if not isinstance(source, q.Unnest)]
+        self.inputs = {i: number for number, i in enumerate(real)}
 
     def kind(self, index: int) -> str:
         """How source `index` is joined with those before it."""
@@ -386,6 +428,13 @@ class _Select:
             with self.report.recover():
                 found.append(self.seen(index).condition(conjunct))
         return tuple(found)
+
+    def elements(self, index: int) -> Elements:
+        """What source `index`, one of values, is."""
+        source = self.block.sources[index]
+        assert isinstance(source, q.Unnest)  # noqa: S101 - it has no relation
+        over = RowExpressions(self.report, self.scope, self.labels[:index], self.rows_at(index), _INSIDE)
+        return elements(source, over)
 
     def seen(self, index: int) -> RowExpressions:
         """Expressions over what the condition of the join with source `index` sees: this source and those before it."""
@@ -720,8 +769,15 @@ class _Joins:
 
     def joined(self) -> _Joined:
         """All sources."""
+        found = {
+            i: self.select.elements(i) for i in range(len(self.over.rows)) if i not in self.select.inputs
+        }
+        self.needed = self.needed.union(*(columns(each.items) for each in found.values()))
         left = self.single(0)
         for right in range(1, len(self.over.rows)):
+            if right in found:
+                left = self.unnested(left, right, found[right])
+                continue
             step = self.step if self.select.kind(right) == "inner" else self.outer
             left = step(left, right)
         return _Joined(left.relation, left.places, tuple(left.read(c) for c in (*self.waiting, *self.late)))
@@ -732,7 +788,7 @@ class _Joins:
         places: dict[Column, s.Expr] = {
             Column(index, name): s.Member(s.Name("r"), name) for name, _ in row.fields
         }
-        relation = r.Input(index, row, span=source.span)
+        relation = r.Input(self.select.inputs[index], row, span=source.span)
         return self.narrowed(_Joined(relation, places, ()), {index}, source.span)
 
     def narrowed(self, found: _Joined, done: set[int], span: Span | None) -> _Joined:
@@ -792,6 +848,42 @@ class _Joins:
         read = (*self.waiting, *self.late, *later, *own)
         still = self.needed | {column for c in read for column in columns(c)}
         return [c for c in (*left.places, *right.places) if c in still] or [next(iter(left.places))]
+
+    def unnested(self, left: _Joined, index: int, found: Elements) -> _Joined:
+        """`left` joined with the items of a list that each row holds."""
+        source, kind = self.block.sources[index], self.select.kind(index)
+        if kind in ("right", "full"):
+            message = f"a {kind} join with what each row holds has no rows of its own"
+            raise self.select.report.error("sql-unnest", message, source.span, "write `left join`")
+        places = {
+            Column(index, name): value
+            for (name, _), value in zip(found.row.fields, found.values, strict=True)
+        }
+        own = list(self.on[index]) if self.on else []
+        kept = self.kept(left, _Joined(left.relation, places, ()), index, [])
+        names = self.names(kept)
+        sides = {column: _renamed(value, "l") for column, value in left.places.items()} | places
+        values = tuple(s.FieldValue(names[column], sides[column]) for column in kept)
+        nothing = (
+            value
+            if value.name in {names[c] for c in kept if c in left.places}
+            else evolve(value, value=s.NoneValue())
+            for value in values
+        )
+        relation = r.Unnest(
+            left.relation,
+            t.Record(tuple((names[column], self.type(column, index)) for column in kept)),
+            found.type,
+            s.Lambda(("l",), _renamed(left.read(found.items), "l")),
+            s.Lambda(r.ITEM, _all(substitute(condition, sides) for condition in own)),
+            s.Lambda(r.ITEM, s.RecordValue(values)),
+            s.Lambda(("l",), s.RecordValue(tuple(nothing))) if kind == "left" else None,
+            span=source.span,
+        )
+        joined = _Joined(relation, {c: s.Member(s.Name("r"), names[c]) for c in kept}, ())
+        if index + 1 == len(self.over.rows):
+            return joined
+        return self.narrowed(joined, {column.source for column in left.places} | {index}, self.block.span)
 
     def outer(self, left: _Joined, index: int) -> _Joined:
         """`left` joined with source `index` by an outer join."""

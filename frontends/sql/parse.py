@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 from frontends.sql import syntax as q
 from frontends.sql.intervals import interval
 from river.classes import evolve
+from river.il.trees import rebuild
 from river.lang import syntax as s
 from river.lang.grammar import module
 from river.lang.parse import RESERVED, ExprBuilder
@@ -60,6 +61,15 @@ def chosen(arms: Sequence[tuple[s.Expr, s.Expr]], other: s.Expr, span: Span) -> 
             value = chosen(before, value, span)
         found = s.IfExpr(condition, value, found, span=span)
     return found
+
+
+def _columns_read(expr: s.Expr) -> s.Expr:
+    """A list, in which double quotes are those of names."""
+
+    def rewrite(node: s.Node) -> s.Node:
+        return s.Name(node.name, span=node.span) if isinstance(node, q.Quoted) else rebuild(node, rewrite)
+
+    return cast("s.Expr", rewrite(expr))
 
 
 class SqlBuilder(ExprBuilder):
@@ -150,6 +160,26 @@ class SqlBuilder(ExprBuilder):
 
     def source_of(self, tree: Tree[Token], args: Args) -> q.Source:
         return q.Source(str(args[0]), None if args[-1] is None else str(args[-1]), span=self.span(tree))
+
+    def unnested(self, tree: Tree[Token], args: Args) -> q.Source:
+        _, items, ordinality, *alias = args
+        name, columns = ([*alias, None, None])[:2]
+        return q.Unnest(
+            "", str(name) if name is not None else "unnest", items=_columns_read(items), columns=columns or (),
+            ordinality=ordinality is not None, span=self.span(tree),
+        )  # fmt: skip
+
+    def lateral_view(self, tree: Tree[Token], args: Args) -> tuple[q.Source, ...]:
+        before, word, items, name, column = args
+        span = self.span(tree)
+        outer = "outer" in str(word).lower()
+        joining = q.Joining("left", s.Bool(value=True, span=span), span=span) if outer else None
+        columns = () if column is None else (str(column),)
+        source = q.Unnest("", str(name), joining, items=_columns_read(items), columns=columns, span=span)
+        return (*_as_tuple(before), source)
+
+    def unnest_value(self, tree: Tree[Token], args: Args) -> s.Expr:
+        return s.Call("unnest", (args[1],), span=self.span(tree))
 
     def columns(self, tree: Tree[Token], args: Args) -> tuple[s.Expr, ...]:
         return tuple(args)

@@ -12,6 +12,7 @@ from river.lang import syntax as s
 
 if TYPE_CHECKING:
     from frontends.sql.typed import Fold
+    from river.lang.types import Record
 
 
 @frozen
@@ -60,6 +61,21 @@ class Source(s.Node):
     def label(self) -> str:
         """What qualifies its columns."""
         return self.alias or self.name
+
+
+@frozen
+class Unnest(Source):
+    """`unnest(items) with ordinality as name (columns)` after `from`, or `(values (1, 'a'), (2, 'b')) as name (columns)`.
+
+    `items` is a list over the sources before it; where it is None, `rows` are written out. `row` is what the columns are, as
+    soon as it is known.
+    """
+
+    items: s.Expr | None = None
+    rows: tuple[tuple[s.Expr, ...], ...] = ()
+    columns: tuple[str, ...] = ()
+    ordinality: bool = False
+    row: Record | None = field(default=None, eq=False)
 
 
 @frozen

@@ -45,6 +45,26 @@ class Band(s.Node):
 
 
 @frozen
+class Unnest(s.Node):
+    """Of each row `l` one for each item `x` of the list `items(l)`, whose number is `n`: `make(l, x, n)`, if `keep(l, x, n)`.
+
+    `item` is the type of the items. Rows of which there is none are what `alone(l)` makes of them; if it is None, nothing.
+    """
+
+    input: Relation
+    row: t.Record
+    item: t.Type
+    items: s.Lambda
+    keep: s.Lambda
+    make: s.Lambda
+    alone: s.Lambda | None = None
+
+
+ITEM = ("l", "x", "n")
+"""The parameters of what makes a row of a row, an item of it and the number of that."""
+
+
+@frozen
 class Join(s.Node):
     """For each pair of rows with equal keys, what `make(l, r)` makes of it. Without a key (unit), of every pair.
 
@@ -201,7 +221,7 @@ class Top(s.Node):
 NUMBERS = ("r", "number", "rank", "dense")
 """The parameters of what makes a row of a row and its numbers."""
 
-Relation = Input | Filter | Join | Outer | Group | Distinct | Combine | Top
+Relation = Input | Filter | Unnest | Join | Outer | Group | Distinct | Combine | Top
 
 ALL = s.Lambda(("r",), s.Bool(value=True))
 """The condition that every row meets."""

@@ -81,6 +81,16 @@ ROWS: dict[str, tuple[tuple[str, str, str], ...]] = {
     ),
     "Flink join r": (("stream", "select o.x, m from o join r for system_time as of o.ts on o.k = r.k",
         "rstream(select o.x, m from o[now] as o join r on o.k = r.k)"),),
+    "Flink, DuckDB cross join unnest": (
+        ("relation", "select n, c from s cross join unnest(split(k, 'b')) as l (c)",
+         "select n, unnest(split(k, 'b')) as c from s"),
+        ("relation", "select n, l from s join (values (1, 'a'), (2, 'b')) as v(m, l) on m = n",
+         "select n, case n when 1 then 'a' else 'b' end as l from s where n between 1 and 2"),
+    ),
+    "Spark lateral view": (
+        ("relation", "select n, c from s lateral view explode(split(k, 'b')) l as c",
+         "select n, c from s, unnest(split(k, 'b')) as c"),
+    ),
     "Flink watermark": (("stream", "select k from s", "select s.k from s"),),
     "Flink row_number": (("relation",
          "select k, x from (select *, row_number() over (partition by k order by x desc) rownum from s) q where rownum <= 2",

@@ -311,7 +311,10 @@ WITHIN = "`string_agg(x, s)` is in the order of `x`; rows are chosen by `row_num
     [
         ("select percentile_disc(0.5) within group (order by a) from s", WITHIN),
         ("select a from s minus select a from t", "the difference of queries is `except`"),
-        ("select a from (values (1)) v", "rows that are written out are a file of an input"),
+        (
+            "select a from (values 1) v",
+            "rows that are written out stand in parentheses: `values (1, 'a'), (2, 'b')`",
+        ),
         ("select a from s, lateral (select 1) t", "a query after `from` does not see the other sources"),
         (
             "select sum(a) over (order by a range between 3 preceding and 1 following) from s",

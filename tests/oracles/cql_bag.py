@@ -280,6 +280,20 @@ class Run:
                 kept = self.function(keep, (input.row,), t.BOOL)
                 made = self.function(make, (input.row,), row)
                 return [made(x) for x in rows if kept(x)]
+            case r.Unnest(input, row, item, items, keep, make, alone):
+                whole = (input.row, item, t.I64)
+                listed, kept, made = (
+                    self.function(items, (input.row,), t.List(item)),
+                    self.function(keep, whole, t.BOOL),
+                    self.function(make, whole, row),
+                )
+                found: Bag = []
+                for x in self.relation(name, input, sources, heard):
+                    own = [made(x, y, i) for i, y in enumerate(listed(x), 1) if kept(x, y, i)]
+                    if not own and alone is not None:
+                        own = [self.function(alone, (input.row,), row)(x)]
+                    found += own
+                return found
             case r.Join(left, right, row, key, left_key, right_key, make):
                 a = self.function(left_key, (left.row,), key)
                 b = self.function(right_key, (right.row,), key)
@@ -484,7 +498,9 @@ def inputs(node: r.Relation) -> set[int]:
             return {index}
         case r.Join(left, right) | r.Outer(left, right) | r.Combine(left, right):
             return inputs(left) | inputs(right)
-        case r.Filter(input, _, _, _) | r.Distinct(input, _) | r.Group(input) | r.Top(input):
+        case (
+            r.Filter(input, _, _, _) | r.Unnest(input) | r.Distinct(input, _) | r.Group(input) | r.Top(input)
+        ):
             return inputs(input)
         case _:
             assert_never(node)

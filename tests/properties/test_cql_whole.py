@@ -203,7 +203,33 @@ class Maker:
                 others = [loose(x) for x in others]
             cql, sql = f"{cql} {kind} {cql2} on {on.cql}", f"{sql} {kind} {sql2} on {on.sql}"
             columns = [*columns, *others]
+        if self.likely(0.2):
+            return self.with_values(cql, sql, columns)
         return cql, sql, columns
+
+    def with_values(self, cql: str, sql: str, columns: list[Expr]) -> tuple[str, str, list[Expr]]:
+        """The same with rows that are written out beside it, or with the items of a list of each row."""
+        label, texts = self.name("v"), [x for x in columns if x.kind in TEXTS]
+        numbers = [x for x in columns if x.kind in NUMBERS]
+        if texts and self.likely(0.5):
+            text, item = self.chance.choice(texts), Expr(f"{label}.w", f"{label}.w", "string")
+            made = (
+                f"unnest({name}({getattr(text, of)}, 'x')) as {label}(w)"
+                for name, of in (("split", "cql"), ("string_split", "sql"))
+            )
+            own, other = (f"{each} cross join {more}" for each, more in zip((cql, sql), made, strict=True))
+            return own, other, [*columns, item]
+        rows = f"(values (0, 'x'), (1, null), (1, 'y'), (7, 'y')) as {label}(i, w)"
+        written = [Expr(f"{label}.i", f"{label}.i", "int"), loose(Expr(f"{label}.w", f"{label}.w", "string"))]
+        if not numbers or self.likely(0.3):
+            return f"{cql} cross join {rows}", f"{sql} cross join {rows}", [*columns, *written]
+        on = equal(self.chance.choice(numbers), written[0])
+        if self.begun and " join " not in cql and self.likely(0.4):
+            first = f"{rows} left join "
+            return f"{first}{cql} on {on.cql}", f"{first}{sql} on {on.sql}", [*map(loose, columns), *written]
+        kind = self.chance.choice(["join", "left join"])
+        written = [loose(x) for x in written] if kind == "left join" else written
+        return f"{cql} {kind} {rows} on {on.cql}", f"{sql} {kind} {rows} on {on.sql}", [*columns, *written]
 
     # -- expressions
 
@@ -446,7 +472,7 @@ def compare(op: str, x: Expr, y: Expr) -> Expr:
     made = Expr.both(f"{{}} {op} {{}}", "bool", x, y)
     if not {x.kind, y.kind} & {"float", "real"}:
         return made
-    nan = f"(isnan({x.sql}::double) or isnan({y.sql}::double))"
+    nan = f"(isnan({x.sql}::double)::int + isnan({y.sql}::double)::int > 0)"  # unknown where one of them is
     return Expr(made.cql, f"({made.sql} or {nan})" if op == "<>" else f"({made.sql} and not {nan})", "bool")
 
 
