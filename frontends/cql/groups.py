@@ -33,6 +33,7 @@ KEPT = (
     "FDistinct",
     "DDistinct",
     "Ranks",
+    "Modes",
     "Folds",
 )
 """The kinds of fields."""
@@ -98,6 +99,11 @@ class Accumulator:
                 return (
                     s.IfExpr(none, s.NoneValue(), value) if isinstance(aggregate.type, t.Optional) else value
                 )
+            case "mode":
+                value = s.Call(
+                    "first_key", (s.Member(self.mode(argument, title, kind, loose=loose), "order"),)
+                )
+                return self.unless_none(value, s.Member(s.Force(value), "1"), aggregate)
             case "string_agg" | "array_agg":
                 place = self.order(argument, title, kind, loose=loose)
                 value = self.in_order(function, place, kind, aggregate.parameters, distinct=distinct)
@@ -273,6 +279,13 @@ class Accumulator:
         value = argument if loose else _perhaps(argument, argument, loose=False)
         return self.place(name, f"different_{title}", type_, value)
 
+    def mode(self, argument: s.Expr, title: str, kind: t.Type, *, loose: bool) -> s.Expr:
+        """The values in the order of how often they are there."""
+        order = t.OMap(t.Tuple((t.I64, kind)), t.BOOL)
+        type_ = t.Record((("counts", t.Map(kind, t.I64)), ("order", order)))
+        value = argument if loose else _perhaps(argument, argument, loose=False)
+        return self.place("Modes", f"mode_{title}", type_, value)
+
     def rank(self, argument: s.Expr, title: str, which: s.Expr, *, loose: bool) -> s.Expr:
         """The values on both sides of a quantile."""
         value = s.Force(argument) if loose else argument
@@ -365,7 +378,7 @@ def _kept(kind: str, type_: s.TypeExpr) -> s.TypeExpr:
             return expression(t.I128)
         case "FSums":
             return expression(t.FSUM)
-        case "Decimals" | "Distinct" | "FDistinct" | "DDistinct" | "Ranks" | "Folds":
+        case "Decimals" | "Distinct" | "FDistinct" | "DDistinct" | "Ranks" | "Modes" | "Folds":
             return type_
         case _:
             return s.TypeName("omap", (type_, expression(t.I64)))
@@ -388,6 +401,10 @@ def _empty(kind: str) -> s.Expr:
                     s.FieldValue("below", s.Int(0)),
                     s.FieldValue("n", s.Int(0)),
                 )
+            )
+        case "Modes":
+            return s.RecordValue(
+                (s.FieldValue("counts", s.MapValue(())), s.FieldValue("order", s.MapValue(())))
             )
         case "Sums" | "Decimals":
             return s.Int(0)

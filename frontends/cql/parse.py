@@ -80,7 +80,6 @@ WORDS = (
 LAST_WORD = re.compile(r"\b([A-Za-z_]+)(?:\s+|\s*\(\s*(?:select\s+)?)$")
 
 BEGUN = (
-    (re.compile(r"(?i)\b(array)\s*\[[^\]]*$"), "a column holds one value, no array"),
     (re.compile(r"(?i)\b(if)\s*\([^{};]*$"), "write `case when c then a else b end`"),
     (re.compile(r"(?i)\b(date|time)\s+$"), "write `timestamp '2026-01-31'`"),
     (
@@ -452,6 +451,8 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
             case s.Call(name, (s.Float() | s.Int() as part,)) if name.lower() == "percentile_cont":
                 below = s.Float(1 - part.value) if order.descending else part
                 return s.Call("percentile_cont", (order.value, below), span=span)
+            case s.Call(name, ()) if name.lower() == "mode":
+                return s.Call("mode", (order.value,), span=span)
             case s.Call(name, (value, *_)) if (
                 name.lower() in ("string_agg", "listagg") and not order.descending
             ):
@@ -612,6 +613,9 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
         source = args[-2]
         alias = source.alias if args[-1] is None else str(args[-1])
         return evolve(source, alias=alias, span=self.span(tree))
+
+    def list_type(self, tree: Tree[Token], args: Args) -> s.TypeExpr:
+        return s.TypeName("list", (args[0],), span=self.span(tree))
 
     def sized_text(self, tree: Tree[Token], args: Args) -> s.TypeExpr:
         name, _ = args

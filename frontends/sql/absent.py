@@ -19,7 +19,6 @@ ABSENT = {
     "len": "it is called `length(s)`",
     "ucase": "it is called `upper(s)`",
     "lcase": "it is called `lower(s)`",
-    "mode": "number the counts of a group by `row_number() over (order by n desc)`",
     "cube": "it stands alone after `group by`",
     "grouping": "it stands beside `group by rollup(a, b)`",
     "grouping sets": "they stand alone after `group by`",

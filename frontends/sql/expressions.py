@@ -6,6 +6,7 @@ group. Its types are the shared checker's.
 
 from __future__ import annotations
 
+import functools
 import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 AGGREGATES: Mapping[str, tuple[str, int]] = MappingProxyType(
     {
         **{name: (name, 1) for name in ("count", "sum", "avg", "min", "max", "bool_and", "bool_or")},
-        **{name: (name, 1) for name in ("var_pop", "var_samp", "stddev_pop", "stddev_samp", "median")},
+        **{name: (name, 1) for name in ("var_pop", "var_samp", "stddev_pop", "stddev_samp", "median", "mode")},
         **{name: (name, 2) for name in ("min_by", "max_by", "string_agg")},
         **{name: (name, 2) for name in ("covar_pop", "covar_samp", "corr", "regr_slope", "regr_intercept", "regr_r2")},
         "mean": ("avg", 1), "every": ("bool_and", 1), "any_value": ("min", 1), "variance": ("var_samp", 1),
@@ -394,6 +395,10 @@ class RowExpressions:
                 return self.nothing_of(kind, expr)
             case "cast", (value, s.String(kind)):
                 return self.cast(self.find(value), kind, expr)
+            case "try_cast", (value, s.String(kind)):
+                return self.tried(self.find(value), kind, expr)
+            case "array of", values:
+                return self.listed(alike(self.operands(values)), expr)
             case "date" | "to_date", (value,):
                 return self.cast(self.find(value), "date", expr)
             case "to_date", (value, s.String(pattern)):
@@ -517,6 +522,9 @@ class RowExpressions:
             raise self.report.error("sql-function-operands", message, items.expr.span or expr.span, help_line)
         if strip(kind.item) == t.F64:
             value = convert(value, t.F64)
+        if isinstance(items.expr, s.ListValue):  # written out: `array[1, 2]`
+            tests = [self.comparison("==", value, Found(x, kind.item), expr) for x in items.expr.items]
+            return functools.reduce(lambda a, b: self.logic("or", a, b, expr), tests)
 
         def found(parts: tuple[s.Expr, ...]) -> s.Expr:
             given, one = parts
@@ -738,6 +746,30 @@ class RowExpressions:
             return cast("s.Expr", cast_of(parts[0], strip(value.type), type_))
 
         return self.lifted((value,), apply, expr)
+
+    def tried(self, value: Found, kind: str, expr: s.Call) -> Found:
+        """`try_cast(x as kind)`: of a text that is no such value, none."""
+        if kind.lower() == "date" and strip(value.type) == t.STRING:
+            return self.as_date(self.tried(value, "time", expr))
+        names = {t.I64: "try_int", t.F64: "try_float", t.BOOL: "try_bool", t.TIME: "try_time"}
+        name = names.get(cast("t.Primitive", type_named(kind)))
+        if strip(value.type) != t.STRING or name is None:
+            message = f"`try_cast` makes no `{kind}` of `{spelled(value.type)}`"
+            help_line = "it reads texts as `int`, `float`, `bool`, `time` and `date`; others are cast by `cast(x as ...)`"
+            raise self.report.error("sql-cast", message, expr.span, help_line)
+        return self.lifted((value,), lambda parts: s.Call(f"cql.{name}", parts, span=expr.span), expr)
+
+    def listed(self, values: tuple[Found, ...], expr: s.Call) -> Found:
+        """`array[a, b]`: a list of values of one type."""
+        kinds = {strip(value.type) for value in values}
+        if len(kinds) > 1:
+            listed = " and ".join(sorted(f"`{spelled(kind)}`" for kind in kinds))
+            message = f"a list has items of {listed}"
+            raise self.report.error("sql-function-operands", message, expr.span, "write values of one type")
+        loose = any(isinstance(value.type, t.Optional) for value in values)
+        values = tuple(_typed_literal(value) for value in values)
+        items = tuple(_loosened(value) if loose else value.expr for value in values)
+        return self.typed(s.ListValue(items, span=expr.span))
 
     def nothing_of(self, kind: str, expr: s.Call) -> Found:
         """`cast(null as kind)`."""
@@ -1187,11 +1219,17 @@ class Groups(RowExpressions):
 
     def summary_type(self, function: str, kind: t.Type, expr: s.Call, argument: Found) -> t.Type:
         """The type of an aggregate of values of `kind`, where there are any."""
-        function = function.removesuffix("_distinct")
+        function, distinct = function.removesuffix("_distinct"), function.endswith("_distinct")
         match function:
             case "count":
                 return t.I64
-            case "min" | "max":
+            case "mode" if distinct:
+                message, help_line = (
+                    "`mode` takes no `distinct`",
+                    "leave `distinct` out: each value would be there once",
+                )
+                raise self.report.error("sql-aggregate-argument", message, expr.span, help_line)
+            case "min" | "max" | "mode":
                 return kind
             case "min_by" | "max_by" if isinstance(kind, t.Tuple):
                 return kind.items[1]
@@ -1227,6 +1265,13 @@ def _is_number(type_: t.Type) -> bool:
 
 def _is_whole(type_: t.Type) -> bool:
     return strip(type_) in t.INTEGERS
+
+
+def _typed_literal(found: Found) -> Found:
+    """A number that is written out as one whose type does not depend on where it stands."""
+    if isinstance(found.expr, s.Int | s.Float) and found.type in (t.I64, t.F64):
+        return evolve(found, expr=s.Call("i64" if found.type == t.I64 else "f64", (found.expr,)))
+    return found
 
 
 def _loosened(found: Found) -> s.Expr:

@@ -334,9 +334,23 @@ class SqlBuilder(ExprBuilder):
 
     def cast_call(self, tree: Tree[Token], args: Args) -> s.Expr:
         callee, value, kind = args
-        if not isinstance(callee, s.Name) or callee.name.lower() != "cast":
+        name = callee.name.lower() if isinstance(callee, s.Name) else "?"
+        if name not in ("cast", "try_cast"):
             self.report("syntax-cast", "only `cast` takes `as`", self.span(tree), "write `cast(x as int)`")
-        return s.Call("cast", (value, kind), span=self.span(tree))
+        return s.Call(name, (value, kind), span=self.span(tree))
+
+    def returning_call(self, tree: Tree[Token], args: Args) -> s.Expr:
+        callee, *given = args
+        at = next(i for i, each in enumerate(given) if getattr(each, "type", "") == "RETURNING")
+        name, kind = callee.name if isinstance(callee, s.Name) else "?", given[at + 1]
+        if name.lower() != "json_value":
+            message = "only `json_value` says what it is returning"
+            self.report("syntax-cast", message, self.span(tree), "write `cast(x as int)`")
+        found = s.Call(name, tuple(given[:at]), span=self.span(tree))
+        return s.Call("cast", (found, kind), span=self.span(tree))
+
+    def array_value(self, tree: Tree[Token], args: Args) -> s.Expr:
+        return s.Call("array of", args[1], span=self.span(tree))
 
     def cast_value(self, tree: Tree[Token], args: Args) -> s.Expr:
         return s.Call("cast", (args[0], args[1]), span=self.span(tree))

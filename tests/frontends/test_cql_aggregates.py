@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import river
 from backends.multicore.plan import plan
 from backends.multicore.run import run as run_multicore
 from calculus.observe import Finished
@@ -360,3 +362,29 @@ def test_aggregates_of_the_users_over_other_rows() -> None:
     own = "aggregate total(x: int): int {init: {t: 0}; add: {t: t + x}; remove: {t: t - x}; value: t}; "
     query = "s: {ts: int; g: string; i: int} stream by ts; v: relation = select i, total(i) over (order by i) as t from s;"
     assert says_of(own + query, [(1, "u", 3), (1, "u", 4), (1, "u", 5)]) == {1: [(3, 3), (4, 7), (5, 12)]}
+
+
+@pytest.mark.parametrize("backend", ["reference", "multicore"])
+def test_a_mode_is_the_least_of_the_most_frequent_values(backend: str) -> None:
+    chance = seeds.chance("modes", backend)
+    rows = [(at, chance.choice("ab"), chance.choice([None, *"pqr"])) for at in range(60) for _ in range(2)]
+    text = """s: {ts: int; g: string; x: string?} stream by ts;
+    v: relation = select g, mode(x) as m, mode() within group (order by g) filter (where x = 'p') as n
+    from s[range 7] group by g;"""
+    there: dict[str, tuple[Any, Any]] = {}
+    told: dict[int, dict[str, tuple[Any, Any]]] = {}
+    for row in river.compile(text, lang="cql").run({"s": rows}, backend=backend)["v"].to_pylist():
+        if row["op"] == "-":
+            del there[row["g"]]
+        else:
+            there[row["g"]] = row["m"], row["n"]
+        told[row["ts"]] = dict(there)
+    now: dict[str, tuple[Any, Any]] = {}
+    for at in range(60):
+        now = told.get(at, now)
+        seen = [(g, x) for when, g, x in rows if at - 7 <= when <= at]
+        counts = {g: Counter(x for own, x in seen if own == g and x is not None) for g, _ in seen}
+        assert now == {
+            g: (min((x for x in c if c[x] == max(c.values())), default=None), g if c["p"] else None)
+            for g, c in counts.items()
+        }

@@ -53,7 +53,7 @@ GROUPED = "select k, {} as n from s[range LENGTH] group by k"
 QUERIES = [
     *(GROUPED.format(aggregate) for aggregate in (
         "count(*)", "avg(x)", "max(x)", "count(distinct a)", "min_by(a, x)",
-        "stddev_pop(x)", "corr(a, x)", "median(x)", "quantile_cont(a, 0.9)",
+        "stddev_pop(x)", "corr(a, x)", "median(x)", "quantile_cont(a, 0.9)", "mode(a)",
         "sum(distinct a)", "avg(distinct x)", "sum(a) filter (where a % 2 = 0)", "max(a) filter (where a % 2 = 0)",
     )),
     "select sum(a) as n, bool_or(a > 30) as m from s[range LENGTH]",

@@ -110,3 +110,20 @@ def test_the_algebra_shows_the_list() -> None:
     text = f"{HEAD}v: relation = select id, x from o left join unnest(xs) as x on x > 3;"
     shown = algebra(FRONTEND.check(FRONTEND.parse(Source("q.cql", text))))
     assert "left unnest" in shown
+
+
+def test_list_types_have_the_names_of_other_engines() -> None:
+    text = "s: {ts: int; a: string[]; b: array<int?>; c: {x: int}[]?; d: int[][]} stream by ts;"
+    text += "v: relation = select a[0] as a, array[b[1], 5] as b, c[0].x as c, cardinality(d) as d from s;"
+    row = {"ts": 1, "a": ["q"], "b": [None, 1], "c": None, "d": [[1], [2]]}
+    (found,) = river.compile(text, lang="cql").run({"s": [row]}, backend="reference")["v"].to_pylist()
+    assert found == {"ts": 1, "op": "+", "a": "q", "b": [1, 5], "c": None, "d": 2}
+
+
+def test_values_that_are_written_out_as_lists() -> None:
+    query = "select id from o where id = any(array[1, 3]) and array_contains(array[k, 'x'], 'b')"
+    assert told(query) == [(4, "+", 3)]
+    assert told("select id, x from o, unnest(array[id, 9]) as x where id = 2") == [
+        (2, "+", 2, 2),
+        (2, "+", 2, 9),
+    ]

@@ -425,6 +425,10 @@ class Run:
                 (separator,) = part.parameters
                 assert isinstance(separator, s.String)
                 return separator.value.join(sorted(values))
+            case "mode":
+                counts = Counter(values)
+                most = max(counts.values())
+                return min((x for x in counts if counts[x] == most), key=order)
             case "quantile":
                 (p,) = part.parameters
                 assert isinstance(p, s.Float)
