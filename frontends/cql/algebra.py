@@ -69,7 +69,19 @@ def _lines(program: ty.Program, query: ty.Query, node: r.Relation) -> Iterator[t
             yield 0, f"join {_keys(left_key, right_key)}{near}"
             below = (left, right)
         case r.Outer(
-            left, right, _, _, left_key, right_key, _, left_can, right_can, left_alone, right_alone, meets
+            left,
+            right,
+            _,
+            _,
+            left_key,
+            right_key,
+            _,
+            left_can,
+            right_can,
+            left_alone,
+            right_alone,
+            meets,
+            band,
         ):
             kinds = {(True, False): "left", (False, True): "right", (True, True): "full"}
             kind = kinds[left_alone is not None, right_alone is not None]
@@ -79,7 +91,8 @@ def _lines(program: ty.Program, query: ty.Query, node: r.Relation) -> Iterator[t
                 if each is not None and each.body != r.ALL.body
             ]
             also = f" if {' and '.join(conditions)}" if conditions else ""
-            yield 0, f"{kind} join {_keys(left_key, right_key)}{also}"
+            near = "" if band is None else f", {_near(band)}"
+            yield 0, f"{kind} join {_keys(left_key, right_key)}{also}{near}"
             below = (left, right)
         case r.Group(input, _, keys, aggregates, keep, make):
             yield 0, f"project {_made(make)}"

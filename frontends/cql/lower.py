@@ -766,13 +766,9 @@ class Query:
             )
             for side, rows in (("left", left), ("right", right))
         )
-        low, high = band.low, band.high
         args: Args = (
             ("L", left.type), ("R", right.type), ("O", type_), ("Tau", self.whole.tau), ("K", key), ("V", kind),
-            ("left", node.left_key), ("right", node.right_key), ("row", node.make),
-            ("left_value", band.left), ("right_value", band.right),
-            ("low", _moved(low)), ("high", _moved(high)),
-            ("low_left", _moved(high and -high)), ("high_left", _moved(low and -low)),
+            ("left", node.left_key), ("right", node.right_key), ("row", node.make), *_near(band),
             ("quiet", s.Bool(quiet)), ("once", s.Bool(once)),
         )  # fmt: skip
         made = Deltas(self.queue("joined"), node.row, type_)
@@ -785,16 +781,6 @@ class Query:
         """A join that keeps rows without partner."""
         left, right = self.relation(node.left, quiet=quiet), self.relation(node.right, quiet=quiet)
         type_, key = self.row_type("joined", node.row, node.span), expression(node.key)
-        counts = expression(t.Record((("n", t.I64), ("partners", t.I64))))
-        state = tuple(
-            self.variable(side, s.TypeName("map", (key, kept)), s.MapValue(()), node.span)
-            for side, rows in (("left", left), ("right", right))
-            for kept in (
-                s.TypeName("bag", (rows.type,))
-                if node.meets is None
-                else s.TypeName("map", (rows.type, counts)),
-            )
-        )
         nothing = s.Call("zero", ())  # never asked for
         args: Args = (
             ("L", left.type), ("R", right.type), ("O", type_), ("Tau", self.whole.tau), ("K", key),
@@ -805,11 +791,21 @@ class Query:
             ("keep_left", s.Bool(node.left_alone is not None)), ("keep_right", s.Bool(node.right_alone is not None)),
             ("quiet", s.Bool(quiet)),
         )  # fmt: skip
+        template, more = "outer", cast("Args", ())
+        if node.meets is not None:
+            template, more = "outer_on", (("meets", node.meets),)
+        if node.meets is not None and node.band is not None:
+            template = "outer_band"
+            more = (*more, ("V", expression(node.band.type)), *_near(node.band))
+        state = tuple(
+            self.variable(
+                side, s.TypeName("map", (key, _partners(node, rows.type))), s.MapValue(()), node.span
+            )
+            for side, rows in (("left", left), ("right", right))
+        )
         made = Deltas(self.queue("joined"), node.row, type_)
-        if node.meets is None:
-            return self.add("outer", args, (left.queue, right.queue), state, made, node)
-        args = (*args, ("meets", node.meets))
-        return self.add("outer_on", args, (left.queue, right.queue), state, made, node, name="outer")
+        queues = (left.queue, right.queue)
+        return self.add(template, (*args, *more), queues, state, made, node, name="outer")
 
     def parts(self, node: r.Group) -> GroupParts:
         """The keys, accumulators and functions of groups; declares their types."""
@@ -957,6 +953,23 @@ def _moved(by: int | None) -> s.Lambda:
         wide = s.Binary("+", s.Call("i128", (value,)), s.Call("i128", (s.Int(by),)))
         value = s.Call("i64.sat", (wide,))
     return s.Lambda(("v",), s.NoneValue() if by is None else value)
+
+
+def _partners(node: r.Outer, row: s.TypeExpr) -> s.TypeExpr:
+    """What is kept of the rows of a key: a bag, or how often each is there and how many partners it has."""
+    if node.meets is None:
+        return s.TypeName("bag", (row,))
+    counted = s.TypeName("map", (row, expression(t.Record((("n", t.I64), ("partners", t.I64))))))
+    return counted if node.band is None else s.TypeName("omap", (expression(node.band.type), counted))
+
+
+def _near(band: r.Band) -> Args:
+    """The values of both sides by which rows are kept in order, and which of them lie near one another."""
+    low, high = band.low, band.high
+    return (
+        ("left_value", band.left), ("right_value", band.right), ("low", _moved(low)), ("high", _moved(high)),
+        ("low_left", _moved(high and -high)), ("high_left", _moved(low and -low)),
+    )  # fmt: skip
 
 
 def _shared_keys(node: r.Join) -> tuple[str, ...] | None:

@@ -214,10 +214,23 @@ def _needs(relation: r.Relation, wanted: set[str], found: dict[int, set[str]]) -
                 input, {name for value in values for name in _members(s.Lambda(("r",), value), input)}, found
             )
         case r.Outer(
-            left, right, _, _, left_key, right_key, make, left_can, right_can, left_alone, right_alone, meets
+            left,
+            right,
+            _,
+            _,
+            left_key,
+            right_key,
+            make,
+            left_can,
+            right_can,
+            left_alone,
+            right_alone,
+            meets,
+            band,
         ):
-            left_ones = [f for f in (left_key, left_can, left_alone) if f is not None]
-            right_ones = [f for f in (right_key, right_can, right_alone) if f is not None]
+            values = (None, None) if band is None else (band.left, band.right)
+            left_ones = [f for f in (left_key, left_can, left_alone, values[0]) if f is not None]
+            right_ones = [f for f in (right_key, right_can, right_alone, values[1]) if f is not None]
             pairs = [f for f in (make, meets) if f is not None]
             for side, i, ones in ((left, 0, left_ones), (right, 1, right_ones)):
                 read = [*(_members(f, side, i) for f in pairs), *(_members(f, side) for f in ones)]

@@ -624,7 +624,8 @@ class _Select:
         if not self.outer:
             return _Joins(self.block, over, list(conditions), needed, self).joined()
         lacking = {i for i in range(len(self.rows)) if self.lacks(i, len(self.rows))}
-        early = [c for c in conditions if not sources(c) & lacking]
+        # what reads no column says something of joined rows, too: before a join it would only make rows lack partners
+        early = [c for c in conditions if sources(c) and not sources(c) & lacking]
         late = [c for c in conditions if c not in early]
         on = tuple(self.matched(i) for i in range(len(self.rows)))
         return _Joins(self.block, over, early, needed, self, late, on).joined()
@@ -905,6 +906,13 @@ class _Joins:
                 both.append(condition)
         left_can += [c for p in pairs for c in p.present[0]]
         right_can += [c for p in pairs for c in p.present[1]]
+        near = bands(
+            both, lambda e: sources(e) <= done, lambda e: sources(e) == {index}, self.select.seen(index).typed
+        )
+        near = None if near is None or (pairs and None in (near.low, near.high)) else near
+        if near is not None:
+            left_can += near.present[0]
+            right_can += near.present[1]
         kept = self.kept(left, right, index, [])
         names = self.names(kept)
         places = {c: _renamed(left.places[c], "l") if c in left.places else right.places[c] for c in kept}
@@ -933,6 +941,7 @@ class _Joins:
             s.Lambda(("l",), made(left)) if kind in ("left", "full") else None,
             s.Lambda(("r",), made(right)) if kind in ("right", "full") else None,
             meets,
+            None if near is None else near.band(lambda e: _renamed(left.read(e), "l"), right.read),
             span=source.span,
         )
         return _Joined(relation, {c: s.Member(s.Name("r"), names[c]) for c in kept}, ())

@@ -180,7 +180,7 @@ class Outer(s.Node):
 
     Rows for which `left_can` or `right_can` does not hold have no partner; their keys are not computed. Of the other pairs
     with equal keys those are partners for which `meets(l, r)` holds (None: all). A side whose `..._alone` is None says nothing
-    of rows without partner.
+    of rows without partner. `band`: pairs that need not be looked at, because `meets` does not hold for them.
     """
 
     left: Relation
@@ -195,6 +195,7 @@ class Outer(s.Node):
     left_alone: s.Lambda | None = None
     right_alone: s.Lambda | None = None
     meets: s.Lambda | None = None
+    band: Band | None = None
 
 
 @frozen

@@ -62,6 +62,8 @@ QUERIES = [
     "select u.a, w.x from s[range LENGTH] as u left join t[range LENGTH] as w on u.a = w.a",
     "select u.a, w.x from s[range LENGTH] as u full join t[range LENGTH] as w on u.a = w.a + 500",
     "select u.a, w.a as b from s[range LENGTH] as u, t[range LENGTH] as w where w.a between u.a - 1 and u.a",
+    "select u.a, w.a as b from s[range LENGTH] as u full join t[range LENGTH] as w on w.a between u.a - 1 and u.a",
+    "select u.a, w.a as b from s[range LENGTH] as u left join t[range LENGTH] as w on u.k = w.k and w.a between u.a - 1 and u.a",
     "select a from s[range LENGTH] where a in (select a from t[range LENGTH])",
     "select a from s[range LENGTH] as u where not exists (select * from t[range LENGTH] as w where w.a = u.a)",
     "select u.a, (select count(*) from t[range LENGTH] as w where w.a = u.a) as n from s[range LENGTH] as u",

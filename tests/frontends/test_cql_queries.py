@@ -141,6 +141,9 @@ QUERIES = [
     "select u.a, w.k from {s[range 2]} u left join {t[range 3]} w on u.a < w.a",
     "select u.a, u.q, w.k, w.q as r from {s[range 2]} u full join {t[range 3]} w on u.k = w.k and u.q >= w.q and w.a > 0",
     "select u.k, w.a as b from {p} u right join {s[range 2]} w on u.a + w.a = 2 or u.k = w.k",
+    "select u.a, w.a as b from {s[range 2]} u right join {p} w on u.k = w.k where 1 = 0",
+    "select u.a, w.a as b from {s[range 2]} u full join {t[range 3]} w on w.a between u.a - 1 and u.a",
+    "select u.a, w.q as b from {s[range 2]} u left join {t[range 3]} w on u.k = w.k and w.q between u.a and u.a + 1",
     "select u.a, w.a as b, v.k from {s[range 2]} u left join {t[range 3]} w on u.a > w.a full join {p} v on v.a < w.q",
     # windows that slide in steps
     "select a, k from {s[range 2 slide 3]}",

@@ -197,6 +197,13 @@ class Maker:
             on = equal(*self.chance.choice(pairs))
             if self.likely(0.3):
                 on = Expr.both("{} and {}", "bool", on, equal(*self.chance.choice(pairs)))
+            near = [(x, y) for x in columns for y in others if x.kind in NUMBERS and y.kind in NUMBERS]
+            if near and self.likely(0.4):
+                n, m = self.chance.randint(0, 1), self.chance.randint(0, 1)
+                band = Expr.both(
+                    f"({{0}} >= {{1}} - {n} and {{0}} <= {{1}} + {m})", "bool", *self.chance.choice(near)
+                )
+                on = Expr.both("{} and {}", "bool", on, band) if self.likely(0.4) else band
             if kind in ("right join", "full join"):
                 columns = [loose(x) for x in columns]
             if kind in ("left join", "full join"):
