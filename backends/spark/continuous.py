@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import nullcontext, suppress
 from functools import partial
 from os import PathLike, environ, fspath
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from backends.spark import epoch as tasks
 from backends.spark import task
+from backends.spark.door import streamed
 from backends.spark.epoch import EpochErrand, EpochTelling, heard, told
 from backends.spark.manifests import AGAIN, SPARK, Manifests
 from backends.spark.parts import GivenFile
@@ -40,6 +42,7 @@ from river.restart import identity_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from backends.spark import Spark
     from backends.spark.plan import Plan
@@ -59,9 +62,10 @@ _PATTERN: Final = "*?[]{}\\"  # which Spark reads as one
 
 @frozen(eq=False)
 class _Places:
-    """What is read and written. `followed`: folders; `still`: files that come with the first epoch."""
+    """What is read and written. `followed`: folders; `still`: files that come with the first epoch; `streams`: DataFrames."""
 
     followed: Mapping[str, Path]
+    streams: Mapping[str, Any]
     still: Mapping[str, GivenFile]
     outputs: Mapping[str, tuple[Path, str]]
     letters: Path | None
@@ -75,6 +79,9 @@ def follow(backend: Spark, compiled: Compiled, job: Job) -> Results:
     plan = backend.plan(compiled.graph, here(), job.options)
     for name, folder in places.followed.items():
         identity[f"the folder of input `{name}`"] = str(folder)
+    for name, frame in places.streams.items():
+        order = [*job.order_by.get(name, ())]
+        identity[f"the columns of input `{name}`"] = [frame.schema.simpleString(), order]
     for name, file in places.still.items():
         identity[f"the data of input `{name}`"] = file.cells()
     for name, (folder, format_) in places.outputs.items():
@@ -116,6 +123,7 @@ def _places(compiled: Compiled, job: Job) -> _Places:
     if told_errors := sorted(errors(graph.program)):
         raise _refused(f"the output `{told_errors[0]}` has the errors of the run, which are known at its end")
     followed: dict[str, Path] = {}
+    streams: dict[str, Any] = {}
     still: dict[str, GivenFile] = {}
     for name in graph.inputs:
         spec, stated = job.inputs[name], job.formats.get(name)
@@ -129,10 +137,15 @@ def _places(compiled: Compiled, job: Job) -> _Places:
                 followed[name] = _folder(name, spec)
             case str() | PathLike():
                 still[name] = _given(name, Path(fspath(cast("str", spec))), stated)
+            case _ if hasattr(spec, "mapInArrow"):
+                streams[name] = _stream(name, spec)
             case _:
                 message = f"input `{name}` is no file or folder, which executors could read"
                 raise _refused(message, "keep what comes in files of a folder, and follow that")
-    if not followed:
+    if streams and len(streams) < len(graph.inputs):
+        message = "some inputs are DataFrames and others are not, and an epoch comes from one stream"
+        raise _refused(message, "make DataFrames of all: `spark.readStream`")
+    if not followed and not streams:
         message = "the backend `spark` keeps the state of runs that follow folders, and none is followed"
         raise _refused(message, "say `--follow`, or leave `--checkpoint` out")
     outputs = {name: _output(name, job) for name in compiled.outputs}
@@ -148,11 +161,23 @@ def _places(compiled: Compiled, job: Job) -> _Places:
             message = f"{name} and {taken[folder]} go to the same folder `{folder}`"
             raise Rejected([Diagnostic("data-overwrite", message, help="name a folder for each")])
         taken[folder] = name
-    return _Places(followed, still, outputs, letters)
+    return _Places(followed, streams, still, outputs, letters)
 
 
 def _refused(message: str, help_: str | None = None) -> Rejected:
     return Rejected([Diagnostic("run-checkpoint", message, help=help_)])
+
+
+def _stream(name: str, frame: Any) -> Any:
+    """A DataFrame without end, of a Spark of this process. Raises: Rejected."""
+    if not hasattr(frame, "_jdf"):
+        message = f"input `{name}` is a DataFrame of Spark Connect, and epochs need a driver of Spark in this process"
+        raise _refused(message)
+    if not frame.isStreaming:
+        raise _refused(
+            f"input `{name}` is a DataFrame that has an end", "use `on_spark`, or `spark.readStream`"
+        )
+    return frame
 
 
 def _folder(name: str, spec: Follow) -> Path:
@@ -230,6 +255,7 @@ class _Run:
     _failure: BaseException | None = field(default=None, init=False)
     _ended: bool = field(default=False, init=False)
     _halted: bool = field(default=False, init=False)
+    _order: list[str] = field(factory=list[str], init=False)
 
     def __attrs_post_init__(self) -> None:
         self.live = self.job.live or Live()
@@ -238,7 +264,7 @@ class _Run:
     def through(self) -> None:
         """Runs epochs until the run is to end, and the last one. Raises: Rejected; KeyboardInterrupt."""
         recorder = None if self.job.metrics is None else Recorder(self.job.metrics)
-        with session(self.plan.workers, self.job.options.settings) as spark:
+        with self._session() as spark:
             if recorder is not None:
                 recorder.open()
             try:
@@ -251,16 +277,25 @@ class _Run:
                 if recorder is not None:
                     recorder.close()
 
+    def _session(self) -> AbstractContextManager[Session]:
+        """That of the streams, or one of our own."""
+        for frame in self.places.streams.values():
+            return nullcontext(frame.sparkSession)
+        return session(self.plan.workers, self.job.options.settings)
+
     def _epochs(self, spark: Session, recorder: Recorder | None) -> None:
         assert self.job.checkpoint is not None  # noqa: S101 - by `_places`
         every = self._every(self.job.checkpoint.every)
+        if self.places.streams:
+            frame, self._order = streamed(self.compiled.graph, self.places.streams, self.job.order_by)
+        else:
+            frame = _listing(spark, self.places.followed)
+            spark.conf.set("spark.sql.streaming.stopTimeout", f"{PATIENCE}s")
         stream = (
-            _listing(spark, self.places.followed)
-            .writeStream.foreachBatch(self._called)
+            frame.writeStream.foreachBatch(self._called)
             .option("checkpointLocation", str(self.manifests.folder.absolute() / SPARK))
             .trigger(processingTime=f"{max(1, round(every * 1000))} milliseconds")
         )
-        spark.conf.set("spark.sql.streaming.stopTimeout", f"{PATIENCE}s")
         query = stream.start()
         try:
             self._watch(query, every, recorder)
@@ -268,7 +303,8 @@ class _Run:
             self._halted = True
             raise
         finally:
-            query.stop()
+            with suppress(Exception):  # it has failed, or does not end in time: what was is told, or done
+                query.stop()
 
     def _every(self, stated: float) -> float:
         """How often it is looked what came. Units: seconds."""
@@ -278,11 +314,14 @@ class _Run:
         """Returns when the run is to end, with no epoch under way. Raises: Rejected; KeyboardInterrupt."""
         began, options = time.monotonic(), self.job.options
         while True:
-            query.awaitTermination(POLL)
+            try:
+                ended = query.awaitTermination(POLL)
+            except Exception as error:  # noqa: BLE001 - of Spark: it is told below
+                raise (self._failure or _stream_failed(error)) from None
             if self._failure is not None:
                 raise self._failure
-            if not query.isActive:
-                raise _stream_failed(query.exception())
+            if ended:
+                raise _stream_failed(None)
             now = time.monotonic()
             if options.stopping():
                 raise KeyboardInterrupt
@@ -307,7 +346,10 @@ class _Run:
             if self._ended or self._failure is not None:
                 raise _End
             try:
-                self._epoch(frame.sparkSession, number, self._files(frame), more=tuple(self.places.followed))
+                more = (*self.places.followed, *self.places.streams)
+                rows = frame.repartition(1).sortWithinPartitions(*self._order) if self._order else None
+                files = {} if self.places.streams else self._files(frame)
+                self._epoch(frame.sparkSession, number, files, more, rows)
             except BaseException as error:
                 self._failure = error
                 raise _End from error  # the way back to Java knows no others
@@ -331,9 +373,14 @@ class _Run:
         return (spec.format if isinstance(spec, Follow) else None) or self.job.formats.get(name)
 
     def _epoch(
-        self, spark: Session, number: int, paths: Mapping[str, Sequence[str]], more: tuple[str, ...]
+        self,
+        spark: Session,
+        number: int,
+        paths: Mapping[str, Sequence[str]],
+        more: tuple[str, ...],
+        rows: Any = None,
     ) -> None:
-        """Runs an epoch, unless it has been. Raises: Rejected."""
+        """Runs an epoch, unless it has been. `rows`: those of streams, tagged and in order. Raises: Rejected."""
         last = self.manifests.last
         inputs = {name: tuple(found) for name, found in paths.items()}
         if number == 0:
@@ -351,7 +398,7 @@ class _Run:
             name: tuple(_given(name, Path(p), self._stated(name)) for p in found)
             for name, found in inputs.items()
         }
-        telling = self._told(spark, self._errand(number, files, more))
+        telling = self._told(spark, self._errand(number, files, more, streamed=rows is not None), rows)
         if telling.refused:
             raise Rejected(telling.refused)
         totals = added(
@@ -372,7 +419,12 @@ class _Run:
             self.job.watch(sum(totals.read.values()))
 
     def _errand(
-        self, number: int, files: Mapping[str, tuple[GivenFile, ...]], more: tuple[str, ...]
+        self,
+        number: int,
+        files: Mapping[str, tuple[GivenFile, ...]],
+        more: tuple[str, ...],
+        *,
+        streamed: bool,
     ) -> EpochErrand:
         options, job, state = self.plan.options, self.job, self.manifests.last.state
         states = self.manifests.states.absolute()
@@ -392,14 +444,16 @@ class _Run:
             tuple(options.externs),
             options.native,
             options.batch,
+            streamed,
         )
 
-    def _told(self, spark: Session, errand: EpochErrand) -> EpochTelling:
+    def _told(self, spark: Session, errand: EpochErrand, rows: Any) -> EpochTelling:
         """Runs the task of an epoch."""
         found: list[EpochTelling] = []
 
         def job() -> None:
-            made = spark.range(0, 1, 1, 1).mapInArrow(partial(tasks.epoch, errand.text()), tasks.TOLD)
+            given = spark.range(0, 1, 1, 1) if rows is None else rows
+            made = given.mapInArrow(partial(tasks.epoch, errand.text()), tasks.TOLD)
             found.extend(EpochTelling.read_text(row[0]) for row in made.collect())
 
         stopping = self.job.options.stopping

@@ -66,6 +66,19 @@ def frames(
     return {name: door.frame(name) for name in (*graph.outputs, *(view.name for view in graph.views))}
 
 
+def streamed(
+    graph: Graph, inputs: Mapping[str, Frame], order_by: Mapping[str, Sequence[str]]
+) -> tuple[Frame, list[str]]:
+    """The rows of all inputs, tagged by input (`kernels.tagged`), and the columns that put those of an epoch in order.
+
+    Raises: Rejected, as `frames` does.
+    """
+    door = _Door(graph, inputs, order_by, task.ShippedProgram("", ()), {})
+    outputs = (*graph.outputs, *(view.name for view in graph.views))
+    shows = [each for each in outputs if kernels.parts_of(graph, each) is None and not door.apart(each)]
+    return door.together(graph.inputs, min(shows, default=""), {})
+
+
 @frozen
 class _Door:
     graph: Graph
@@ -200,10 +213,13 @@ class _Door:
         return frame.select(*map(sql.name, [*wanted, *extra]))
 
     def order(self, name: str, output: str) -> list[str]:
-        """The columns that put the rows of an input in order, for an output. Raises: Rejected("spark-order")."""
+        """The columns that put the rows of an input in order, for an output, or for none, to which no order matters.
+
+        Raises: Rejected("spark-order").
+        """
         computed = name in stamps(self.graph.program)  # of which Spark knows nothing
         by, given = None if computed else self.graph.queues[name].by, self.order_by.get(name, ())
-        if by is None and not given and name not in wholes(self.graph.program):
+        if output and by is None and not given and name not in wholes(self.graph.program):
             message = f"the output `{output}` depends on the order of the rows of `{name}`, and a DataFrame has none"
             help_ = f'say which columns put them in order: `order_by={{"{name}": [...]}}`'
             raise Rejected([Diagnostic("spark-order", message, help=help_)])

@@ -18,7 +18,7 @@ from uuid import uuid4
 
 from backends.native.jit import available
 from backends.spark.files import TOLD
-from backends.spark.kernels import ready
+from backends.spark.kernels import ready, tagged
 from backends.spark.parts import GivenFile
 from backends.spark.rowwise import imported
 from backends.spark.sequels import Sequel
@@ -58,7 +58,8 @@ class EpochErrand:
 
     `files`: what came of each input, in order; `more`: the inputs of which more may come. `state`: the file that the epoch
     before left, None at the beginning. `outputs`: folder and format of each; `states`: the folder for the state. `letters`: where
-    rows go that are wrong, None: nowhere. The rest: see `river.backend.Options` and `Job`.
+    rows go that are wrong, None: nowhere. `streamed`: the task is given the rows.
+    The rest: see `river.backend.Options` and `Job`.
     """
 
     program: ShippedProgram
@@ -76,6 +77,7 @@ class EpochErrand:
     externs: tuple[str, ...] = ()
     native: Literal["on", "off", "debug"] = "on"
     batch: int = Options().batch
+    streamed: bool = False
 
     def text(self) -> str:
         """As JSON."""
@@ -83,18 +85,19 @@ class EpochErrand:
         return json.dumps([
             self.program.text, self.program.namespaces, self.run, self.number, files, self.more, self.state, self.outputs,
             self.states, self.letters, self.on_error, self.until, self.lateness, self.externs, self.native, self.batch,
+            self.streamed,
         ])  # fmt: skip
 
     @staticmethod
     def read(text: str) -> EpochErrand:
         """The errand that a text states."""
         program, namespaces, run, number, files, more, state, outputs, *rest = json.loads(text)
-        states, letters, on_error, until, lateness, externs, native, batch = rest
+        states, letters, on_error, until, lateness, externs, native, batch, streamed = rest
         given = {name: tuple(GivenFile(*cells) for cells in found) for name, found in files.items()}
         places = {name: (folder, format_) for name, (folder, format_) in outputs.items()}
         return EpochErrand(
             ShippedProgram(program, tuple(namespaces)), run, number, given, tuple(more), state, places, states, letters,
-            on_error, until, lateness, tuple(externs), native, batch,
+            on_error, until, lateness, tuple(externs), native, batch, streamed,
         )  # fmt: skip
 
     def name(self, attempt: str, suffix: str) -> str:
@@ -187,11 +190,13 @@ def _span(said: list[Any] | None) -> Span | None:
 
 
 def epoch(text: str, batches: Iterable[Any]) -> Iterator[Any]:
-    """Runs the program on what came in one epoch; what there is to tell of it."""
-    for _ in batches:
-        pass
+    """Runs the program on what came in one epoch; what there is to tell of it.
+
+    The batches are the rows of inputs that are streams, tagged by input and in order, where the errand says so.
+    """
     errand = EpochErrand.read(text)
-    work = _Work(errand)
+    given = list(batches)
+    work = _Work(errand, given if errand.streamed else [])
     try:
         work.run()
     except Rejected as rejected:
@@ -223,8 +228,9 @@ class _PartKeeper(Keeper):
 class _Work:
     """One attempt at an epoch."""
 
-    def __init__(self, errand: EpochErrand) -> None:
+    def __init__(self, errand: EpochErrand, rows: list[Any]) -> None:
         self.errand = errand
+        self.rows = rows
         self.telling = EpochTelling()
         self.attempt = uuid4().hex[:16]
         self._written: list[Path] = []
@@ -255,10 +261,11 @@ class _Work:
         graph = compiled.graph
         header, state = self._before()
         refusals = Refusals(self._policy())
+        tables = tagged(graph, self.rows)
         sequels = {
             name: Sequel(
                 graph.queues[name],
-                errand.files.get(name, ()),
+                [tables[name]] if name in tables else errand.files.get(name, ()),
                 refusals,
                 errand.lateness,
                 last=name not in errand.more,

@@ -93,7 +93,7 @@ def apart(text: str, batches: Iterable[Any]) -> Iterator[Any]:
     work = OutputWork.read(text)
     (name,) = verified(work.program).inputs
     for table in _runs(batches):
-        yield from _ran(work, {name: _readable(work, name, table)})
+        yield from _ran(work, {name: readable(verified(work.program), name, table)})
 
 
 def _runs(batches: Iterable[Any]) -> Iterator[Any]:
@@ -131,23 +131,32 @@ def _instant(value: Any) -> int:
 
 
 def _by_input(work: OutputWork, batches: Sequence[Any]) -> dict[str, Any]:
-    """The tables of inputs that have rows: where there are several, `NUMBER` says whose one is, and a column of each has them."""
+    """The tables of inputs that have rows."""
+    graph = verified(work.program)
+    if len(graph.inputs) != 1:
+        return tagged(graph, batches)
+    return {
+        name: readable(graph, name, arrow().Table.from_batches(batches)) for name in graph.inputs if batches
+    }
+
+
+def tagged(graph: Graph, batches: Iterable[Any]) -> dict[str, Any]:
+    """The tables of inputs that have rows: `NUMBER` says whose one is, and a column of each input has its rows."""
     pa, compute = arrow(), arrow("compute")
-    inputs = verified(work.program).inputs
-    found: dict[str, list[Any]] = {name: [*batches] if len(inputs) == 1 else [] for name in inputs}
-    for batch in batches if len(inputs) > 1 else ():
+    found: dict[str, list[Any]] = {name: [] for name in graph.inputs}
+    for batch in batches:
         for number, parts in enumerate(found.values()):
             rows = batch.column(1 + number).filter(compute.equal(batch.column(0), number))
             if len(rows):
                 parts.append(pa.RecordBatch.from_struct_array(rows))
     return {
-        name: _readable(work, name, pa.Table.from_batches(parts)) for name, parts in found.items() if parts
+        name: readable(graph, name, pa.Table.from_batches(parts)) for name, parts in found.items() if parts
     }
 
 
-def _readable(work: OutputWork, name: str, table: Any) -> Any:
+def readable(graph: Graph, name: str, table: Any) -> Any:
     """A table with numbers of 64 bits where Spark has decimals for want of such without sign."""
-    fields = dict(columns(given_type(verified(work.program), name)))
+    fields = dict(columns(given_type(graph, name)))
     for at, column in enumerate(table.column_names):
         if column in fields and _signed(fields[column]) != fields[column]:
             table = table.set_column(at, column, table.column(at).cast(arrow_type(growable(fields[column]))))
@@ -232,7 +241,7 @@ def reduced(text: str, batches: Iterable[Any]) -> Iterator[Any]:
     copy = Copy(work.program, graph, found)
     type_ = graph.queues[found.input].type
     for batch in batches:
-        table = _readable(work, found.input, arrow().Table.from_batches([batch]))
+        table = readable(graph, found.input, arrow().Table.from_batches([batch]))
         source = open_source(table, type_, name=found.input)
         copy.take(_columns(source) if copy.columns else source)
     rows = copy.left()

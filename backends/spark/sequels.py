@@ -12,6 +12,7 @@ from backends.native.batch import Batch
 from backends.native.ingest import Waiting, may_wait, open_native
 from backends.native.ingest.tables import converted
 from backends.spark.marshal import values_of
+from backends.spark.parts import GivenFile
 from river.classes import define, evolve, field
 from river.diagnostics import Rejected
 from river.io.batches import Origin
@@ -23,7 +24,6 @@ from river.io.sources import open_source
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from backends.spark.parts import GivenFile
     from river.backend import Items, Rows
     from river.il.graph import Queue
     from river.io.batches import ItemSource
@@ -35,14 +35,14 @@ SIZE: Final = 4096
 
 @define(eq=False)
 class Sequel:
-    """The files that come next of the input behind `queue`, read once.
+    """The files, or Arrow tables, that come next of the input behind `queue`, read once.
 
     `top`: the largest time stamp so far, `given`: that of the last row that was given out, `waiting`: rows that were read and
     may have to let others go first. All three go on from what they are at the end. `last`: no rows come after these files.
     """
 
     queue: Queue
-    files: Sequence[GivenFile]
+    files: Sequence[GivenFile | Any]
     refusals: Refusals
     lateness: int = 0
     last: bool = False
@@ -62,12 +62,13 @@ class Sequel:
                 self.count(len(batch))
                 yield batch
 
-    def _open(self, file: GivenFile, by: str | None, policy: OnError | Refusals) -> ItemSource:
+    def _open(self, file: GivenFile | Any, by: str | None, policy: OnError | Refusals) -> ItemSource:
+        stored = isinstance(file, GivenFile)
         return open_source(
-            file.path,
+            file.path if stored else file,
             self.queue.type,
             name=self.queue.name,
-            format=file.format,
+            format=file.format if stored else None,
             on_error=policy,
             batch=self.batch,
             by=by,
@@ -135,7 +136,7 @@ class Sequel:
         if self.last:
             yield rest
 
-    def _regular(self, file: GivenFile) -> list[Batch] | None:
+    def _regular(self, file: GivenFile | Any) -> list[Batch] | None:
         """All rows of a file in columns; None if anything about it is unusual."""
         try:
             found = [*self._batches(self._open(file, None, STOP))]

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from river.checkpoint import Checkpoint
+    from river.driver.streaming import RunningStream
     from river.il.graph import Graph
     from river.il.program import Program
     from river.il.templates import Library
@@ -221,6 +222,50 @@ class Compiled:
         spark: Any = plugins.backend("spark")
         graph = self.tuned(spark.passes).graph
         return spark.frames(graph, inputs, order_by=order_by or {}, externs=externs or {})
+
+    def write_stream(
+        self,
+        inputs: Inputs,
+        outputs: Mapping[str, str | os.PathLike[str]],
+        *,
+        checkpoint: str | os.PathLike[str] | Checkpoint,
+        order_by: Mapping[str, Sequence[str]] | None = None,
+        formats: Mapping[str, str] | None = None,
+        on_error: str = "stop",
+        lateness: int = 0,
+        live: Live | None = None,
+        metrics: str | os.PathLike[str] | None = None,
+        **options: Any,
+    ) -> RunningStream:
+        """Runs the program on Spark over inputs without end, in epochs, exactly once; its outputs go to folders.
+
+        `inputs`: streaming DataFrames (`spark.readStream`), or folders that get files (`river.follow`). In an epoch the rows of a
+        DataFrame come in the order of the input's time stamp, then of the columns that `order_by` names, then of all columns.
+        `formats`: of the files of outputs, Parquet unless stated; `checkpoint`: a folder, from which the same call goes on after
+        a crash, or a `river.Checkpoint`, whose `every` says how often there is an epoch. The rest: as of `run`.
+
+        What comes back has `stop`, with which the run ends well, and `wait`, which gives its `Results` or raises what went wrong.
+        """
+        from river.checkpoint import Checkpoint as Wanted
+        from river.driver.streaming import RunningStream
+        from river.io.errors import OnError as Policy
+        from river.io.live import Live as Ending
+
+        ending = live or Ending()
+        job = Job(
+            inputs,
+            outputs,
+            Policy.parse(on_error),
+            formats=formats or {},
+            lateness=lateness,
+            options=Options(**options),
+            live=ending,
+            checkpoint=checkpoint if isinstance(checkpoint, Wanted) else Wanted(checkpoint),
+            metrics=metrics,
+            order_by=order_by or {},
+            read=tuple(program_place(name) for name in (self.name, *self.more) if name is not None),
+        )
+        return RunningStream(ending, lambda: execute(self, "spark", job))
 
 
 def _of(

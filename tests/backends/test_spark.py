@@ -341,6 +341,52 @@ def test_a_folder_is_followed_and_gone_on_with(tmp_path: Path, monkeypatch: pyte
     assert (told["epochs"]["count"], told["epochs"]["files"], told["end"]) == (2, 1, True)
 
 
+def test_streams_of_dataframes_are_written_and_gone_on_with(tmp_path: Path) -> None:
+    """Rows of an epoch are put in order by their columns; two inputs wait for each other from one epoch to the next."""
+    spark = import_module("pyspark.sql").SparkSession.builder.getOrCreate()
+    program = river.compile(
+        "a: {ts: int; k: string} stream by ts; b: {ts: int; k: string} stream by ts;"
+        "output o: relation = select a.k, count(*) as n from a[range 5], b[range 5] where a.k = b.k group by a.k;",
+        "cql",
+    )
+    rows = [(n // 3, "xyz"[n % 3]) for n in range(24)]
+    parts = {"a": [rows[:3], rows[3:20], rows[20:]], "b": [rows[:12], rows[12:14], rows[14:]]}
+    streams: dict[str, Any] = {}
+    for name in parts:
+        (tmp_path / name).mkdir()
+        streams[name] = spark.readStream.schema("k string, ts long").json(str(tmp_path / name))
+
+    def go(part: int) -> Any:
+        for name, some in parts.items():
+            text = "".join(json.dumps({"ts": ts, "k": k}) + "\n" for ts, k in reversed(some[part]))
+            (tmp_path / name / f"{part}.json").write_text(text)
+        live = river.Live(idle_exit=None if part < 2 else 0.1)
+        keeping, forced = river.Checkpoint(tmp_path / "state", every=0.02), list[int]()
+        stream = program.write_stream(
+            streams, {"o": f"{tmp_path}/o/"}, checkpoint=keeping, live=live, stopping=lambda: bool(forced)
+        )
+        while part < 2 and len([*(tmp_path / "state").glob("*.checkpoint")]) < part + 2:
+            assert stream.wait(0.05) is None
+        if part < 2:
+            forced.append(1)
+            with pytest.raises(KeyboardInterrupt):
+                stream.wait()
+        return stream.wait() if part == 2 else None
+
+    results = [go(part) for part in range(3)][2]
+    found = import_module("pyarrow.dataset").dataset(
+        [
+            str(tmp_path / "o" / f)
+            for each in river.epochs(tmp_path / "state")
+            for f, _ in each.outputs.get("o", ())
+        ]
+    )
+    told = sorted(map(str, found.to_table().to_pylist()))
+    inputs = {name: [{"ts": ts, "k": k} for ts, k in rows] for name in parts}
+    assert told == sorted(map(str, program.run(inputs, backend="reference")["o"].to_pylist()))
+    assert results.read == 48
+
+
 @pytest.mark.slow
 def test_a_driver_that_is_killed_goes_on(tmp_path: Path) -> None:
     """Python is killed at some time, mostly after another epoch; its Java ends with it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -419,3 +420,15 @@ def test_what_a_task_tells_survives_the_way() -> None:
     span = Span(Source("p", "a text"), 0, 1)
     found = Diagnostic("c", "m", span, Severity.WARNING, (Note("n", span), Note("o")), "h", "p")
     assert epoch.heard(json.loads(json.dumps(epoch.told(found)))) == found
+
+
+def test_streams_that_are_none_are_refused(tmp_path: Path) -> None:
+    compiled = river.compile(COUNT, "cql")
+
+    ended = SimpleNamespace(isStreaming=False, mapInArrow=None, _jdf=None)
+    connected = SimpleNamespace(isStreaming=True, mapInArrow=None)
+    for frame, message in (ended, "has an end"), (connected, "Spark Connect"):
+        stream = compiled.write_stream({"s": frame}, {"o": f"{tmp_path}/o/"}, checkpoint=tmp_path / "state")
+        with pytest.raises(Rejected, match=message):
+            stream.wait()
+        assert not stream.active
