@@ -35,6 +35,8 @@ _IN_ORDER: Final = f"{_EXPLORED}::test_results_are_sent_once_and_in_order"
 _AS_ONE: Final = f"{_EXPLORED}::test_a_keyed_operator_makes_what_one_worker_makes"
 _SCHEDULED: Final = "tests/backends/test_scheduling_explored.py"
 _CHECKPOINT: Final = "tests/backends/test_checkpoint.py"
+_EPOCHS: Final = "tests/backends/test_spark_epochs.py"
+_PARTS: Final = "tests/backends/test_parts.py"
 _BAD: Final = "tests/frontends/test_sawzall_bad_data.py"
 _COMBINE: Final = "tests/river/test_combine.py"
 _TEXTS: Final = "tests/backends/test_native_texts.py"
@@ -326,6 +328,46 @@ CHECKPOINTS: Final = (
         "            fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)\n",
         "            fcntl.flock(self._held, fcntl.LOCK_SH | fcntl.LOCK_NB)\n",
         f"{_CHECKPOINT}::test_a_folder_is_of_one_run_at_a_time",
+    ),
+    Mutant(
+        "sent-before-it-is-certain",
+        "items are sent although others of another input may come before them in a later part",
+        "river/ingress/still.py",
+        "        elif other.more and other.ended:\n",
+        "        elif other.more and other.ended and other.last is None:\n",
+        f"{_PARTS}::test_inputs_that_wait_for_each_other_are_merged_by_time[]",
+    ),
+    Mutant(
+        "held-items-lost",
+        "what was read in a part and could not be sent is forgotten",
+        "backends/multicore/checkpoint.py",
+        "found.put(self.graph.queues[n].type, items) for n, items in self.held.items()",
+        "found.put(self.graph.queues[n].type, []) for n, items in self.held.items()",
+        f"{_PARTS}::test_inputs_that_wait_for_each_other_are_merged_by_time[]",
+    ),
+    Mutant(
+        "order-forgotten-between-epochs",
+        "time stamps may go back from one epoch to the next",
+        "backends/spark/sequels.py",
+        "            reader.begin(0, 0, self.given)\n",
+        "            reader.begin(0, 0, None)\n",
+        f"{_EPOCHS}::test_what_is_wrong_ends_the_run_where_it_stands",
+    ),
+    Mutant(
+        "epoch-left-out",
+        "a run goes on behind an epoch whose manifest is gone",
+        "backends/spark/continuous.py",
+        "        if number != last.epoch + 1:\n",
+        "        if number < last.epoch + 1:\n",
+        f"{_EPOCHS}::test_what_is_missing_or_damaged_ends_the_run[last manifest gone]",
+    ),
+    Mutant(
+        "late-attempt-kept",
+        "the files of attempts that do not count stay",
+        "backends/spark/manifests.py",
+        "            return name not in known[epoch]\n",
+        "            return False\n",
+        f"{_EPOCHS}::test_late_attempts_do_no_harm_and_old_states_go",
     ),
     Mutant(
         "output-emptied-at-once",
