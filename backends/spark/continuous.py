@@ -251,6 +251,7 @@ class _Run:
     live: Live = field(init=False)
     figures: _Figures = field(init=False)
     heard: float = field(factory=time.monotonic, init=False)
+    remarks: tuple[Diagnostic, ...] = field(default=(), init=False)
     _lock: threading.Lock = field(factory=threading.Lock, init=False)
     _failure: BaseException | None = field(default=None, init=False)
     _ended: bool = field(default=False, init=False)
@@ -298,7 +299,7 @@ class _Run:
         )
         query = stream.start()
         try:
-            self._watch(query, every, recorder)
+            self._watch(query, recorder)
         except BaseException:
             self._halted = True
             raise
@@ -310,12 +311,13 @@ class _Run:
         """How often it is looked what came. Units: seconds."""
         return min(each for each in (stated, self.live.idle_exit, self.live.stop_after) if each is not None)
 
-    def _watch(self, query: Any, every: float, recorder: Recorder | None) -> None:
+    def _watch(self, query: Any, recorder: Recorder | None) -> None:
         """Returns when the run is to end, with no epoch under way. Raises: Rejected; KeyboardInterrupt."""
         began, options = time.monotonic(), self.job.options
         while True:
             try:
                 ended = query.awaitTermination(POLL)
+                idle = not ended and self._idle(query, began)
             except Exception as error:  # noqa: BLE001 - of Spark: it is told below
                 raise (self._failure or _stream_failed(error)) from None
             if self._failure is not None:
@@ -327,18 +329,19 @@ class _Run:
                 raise KeyboardInterrupt
             if recorder is not None:
                 recorder.take(self.figures.metrics())
-            wanted = self.live.stop_after is not None and now >= began + self.live.stop_after
-            if (
-                self.live.idle_exit is not None
-                and now >= max(began, self.heard) + self.live.idle_exit + every
-            ):
-                looked = query.lastProgress is not None  # a slow machine takes long to begin
-                status = query.status
-                wanted = wanted or (looked and not (status["isTriggerActive"] or status["isDataAvailable"]))
-            if (wanted or self.live.stopped) and self._lock.acquire(blocking=False):
+            late = self.live.stop_after is not None and now >= began + self.live.stop_after
+            if (idle or late or self.live.stopped) and self._lock.acquire(blocking=False):
                 self._ended = True
                 self._lock.release()
                 return
+
+    def _idle(self, query: Any, began: float) -> bool:
+        """Whether nothing has come for as long as the run waits at most."""
+        heard = self.heard
+        if self.live.idle_exit is None or time.monotonic() < max(began, heard) + self.live.idle_exit:
+            return False
+        query.processAllAvailable()  # how long ago Spark looked, nobody knows: now it does
+        return self.heard == heard
 
     def _called(self, frame: Any, number: int) -> None:
         """What Spark calls for an epoch: `frame` has its files."""
@@ -401,6 +404,7 @@ class _Run:
         telling = self._told(spark, self._errand(number, files, more, streamed=rows is not None), rows)
         if telling.refused:
             raise Rejected(telling.refused)
+        self.remarks = telling.remarks
         totals = added(
             last.totals,
             telling.read,
@@ -483,11 +487,13 @@ class _Run:
             first = None if totals.trap is None else heard(totals.trap)
             notes = () if first is None else (Note(f"first: {first.message}"),)
             warnings.append(Diagnostic("run-skipped", message, severity=Severity.WARNING, notes=notes))
+        warnings += [each for each in self.remarks if each.severity is not Severity.REMARK]
+        remarks = tuple(each for each in self.remarks if each.severity is Severity.REMARK)
         metrics = None if again else self.figures.metrics()
         summary = Summary(self._variables(), skipped=totals.skipped, metrics=metrics)
         rows = {name: totals.rows.get(name, 0) for name in self.compiled.outputs}
         seconds = time.perf_counter() - began
-        return Results({}, rows, summary, seconds, sum(totals.read.values()), tuple(warnings))
+        return Results({}, rows, summary, seconds, sum(totals.read.values()), tuple(warnings), remarks)
 
     def _variables(self) -> dict[str, Any]:
         """The final variables. Raises: Rejected("run-checkpoint-damaged")."""

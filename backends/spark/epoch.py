@@ -111,8 +111,8 @@ class EpochTelling:
 
     `files`: of each output that got rows the file and how many these are; `state`: the file of the state, and its bytes; `read`:
     rows by input; `held`: rows that wait for others; `letters`: the file of wrong rows; `refusals`: rows that were left out, by
-    input and code, with the first of them; `skipped`: items by operator; `fired`, `seconds`: by operator; `refused`: what is
-    wrong, if the epoch cannot be.
+    input and code, with the first of them; `skipped`: items by operator; `operators`: their figures;
+    `refused`: what is wrong, if the epoch cannot be; `remarks`: see `Summary`.
     """
 
     files: dict[str, tuple[str, int]] = field(factory=dict[str, tuple[str, int]])
@@ -127,6 +127,7 @@ class EpochTelling:
     trap: Diagnostic | None = None
     operators: dict[str, list[Any]] = field(factory=dict[str, list[Any]])
     refused: tuple[Diagnostic, ...] = ()
+    remarks: tuple[Diagnostic, ...] = ()
 
     def text(self) -> str:
         """As JSON."""
@@ -134,13 +135,14 @@ class EpochTelling:
         trap = None if self.trap is None else told(self.trap)
         return json.dumps([
             self.files, self.state, self.read, self.held, self.letters, refusals, self.skipped, trap, self.operators,
-            [told(each) for each in self.refused],
+            [told(each) for each in self.refused], [told(each) for each in self.remarks],
         ])  # fmt: skip
 
     @staticmethod
     def read_text(text: str) -> EpochTelling:
         """What a text tells."""
-        files, state, read, held, letters, refusals, skipped, trap, operators, refused = json.loads(text)
+        files, state, read, held, letters, refusals, skipped, *rest = json.loads(text)
+        trap, operators, refused, remarks = rest
         return EpochTelling(
             {name: (file, rows) for name, (file, rows) in files.items()},
             None if state is None else (state[0], state[1]),
@@ -152,6 +154,7 @@ class EpochTelling:
             None if trap is None else heard(trap),
             operators,
             tuple(map(heard, refused)),
+            tuple(map(heard, remarks)),
         )
 
 
@@ -399,6 +402,7 @@ class _Work:
                 self._settle(letters, file, keep=bool(telling.refusals))
             telling.letters = letters.name if telling.refusals else None
         telling.skipped = dict(summary.skipped)
+        telling.remarks = summary.remarks
         telling.trap = trapped[0] if trapped else None
         if summary.metrics is not None:
             telling.operators = {

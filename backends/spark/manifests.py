@@ -72,7 +72,10 @@ class Manifests(Keeper):
             raise
 
     def _begin(self) -> None:
-        """Nothing has been."""
+        """Nothing has been. Raises: Rejected("run-checkpoint-damaged") where there was something."""
+        if not self.settings.restart and (self.folder / SPARK).exists():
+            message = f"no manifest is left in `{self.folder}`, and Spark has notes of epochs there"
+            raise Rejected([Diagnostic("run-checkpoint-damaged", message, help=AGAIN)])
         for folder in (self.states, self.folder / SPARK):
             if folder.exists():
                 rmtree(folder)

@@ -282,7 +282,7 @@ class Crash(BaseException):
 def arrive(folder: Path, first: int, count: int) -> None:
     """A file with so many rows comes, whole."""
     part = folder / f".{first:06}.csv"
-    part.write_text("ts,k\n" + "".join(f"{n // 2},{n % 5}\n" for n in range(first, first + count)))
+    part.write_text("ts,k\n" + "".join(f"{n // 2},{n * n % 11 % 5}\n" for n in range(first, first + count)))
     part.rename(folder / f"{first:06}.csv")
 
 

@@ -313,7 +313,9 @@ def _crash() -> None:
     raise Crash
 
 
-@pytest.mark.parametrize("damage", ["state gone", "state", "manifest", "last manifest gone", "other files"])
+@pytest.mark.parametrize(
+    "damage", ["state gone", "state", "manifest", "last manifest gone", "no manifest", "other files"]
+)
 def test_what_is_missing_or_damaged_ends_the_run(damage: str, came: Arrivals, tmp_path: Path) -> None:
     compiled = begun(came, tmp_path)
     state = tmp_path / "state"
@@ -326,6 +328,10 @@ def test_what_is_missing_or_damaged_ends_the_run(damage: str, came: Arrivals, tm
             left.write_bytes(left.read_bytes()[:-40] + bytes(40))
         case "manifest":
             last.write_bytes(last.read_bytes()[:-1])
+        case "no manifest":
+            (state / "spark").mkdir()  # as there is with Spark
+            for path in state.glob("*.checkpoint"):
+                path.unlink()
         case "last manifest gone":
             last.unlink()
             came[:2] = [{}, {}]  # Spark has both behind it
