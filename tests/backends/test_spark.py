@@ -387,7 +387,7 @@ def test_streams_of_dataframes_are_written_and_gone_on_with(tmp_path: Path) -> N
     assert results.read == 48
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_driver_that_is_killed_goes_on(tmp_path: Path) -> None:
     """Python is killed at some time, mostly after another epoch; its Java ends with it."""
     random = chance("killed", "spark")

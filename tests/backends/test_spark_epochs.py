@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import time
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
@@ -197,6 +200,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.some(2)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_every_division_into_epochs_gives_what_the_calculus_gives(
@@ -239,6 +243,34 @@ def crashing(random: Random, go: Callable[[], Results]) -> Results:
                 pass
 
 
+@pytest.mark.slow
+def test_a_driver_that_is_killed_at_any_time_goes_on(came: Arrivals, tmp_path: Path) -> None:
+    """By force, from outside, whatever it was about: Python's driver and what stands for the tasks of Spark."""
+    random = chance("killed", "stand-in")
+    compiled = river.compile(JOINED, "cql")
+    came += divided(random, streams(random, 40), 6)
+    for _ in range(3):
+        child = os.fork()
+        if not child:
+            try:
+                run(compiled, tmp_path)
+            finally:
+                os._exit(0)
+        there = len([*tmp_path.rglob("*")])
+        more = random.randint(1, 8)
+        while not os.waitpid(child, os.WNOHANG)[0]:
+            if len([*tmp_path.rglob("*")]) >= there + more:
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+                break
+            time.sleep(0.001)
+    run(compiled, tmp_path)
+    expected, _ = wanted(compiled, tmp_path, came)
+    assert canonical(compiled, written(tmp_path, compiled)) == canonical(compiled, expected)
+
+
+@pytest.mark.slow
+@pytest.mark.some(2)
 @pytest.mark.parametrize("native", ["on", "off"])
 @pytest.mark.parametrize("back", [0, 5])
 def test_joins_and_rows_that_come_late(back: int, native: Any, came: Arrivals, tmp_path: Path) -> None:
