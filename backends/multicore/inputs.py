@@ -124,6 +124,16 @@ def _opened(
         from backends.native.ingest.tables import converted
 
         return _counted(source, converted(behind, tables, plan.batch))
+    if behind.members is not None:
+        from backends.native.ingest.several import one_by_one
+
+        if wanted is not None:
+            partly[name] = wanted
+
+        def parsed(reader: Reader) -> Iterator[Rows]:
+            return _parsed(reader, plan.workers - 1, spare, None)
+
+        return _counted(source, one_by_one(behind.members(), plan.batch, wanted, parsed))
     return source
 
 

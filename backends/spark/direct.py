@@ -19,7 +19,7 @@ from backends.spark import files, task
 from backends.spark.delivery import StagedFolder, hand_over
 from backends.spark.files import EXCHANGE, TOLD, Errand, Telling
 from backends.spark.lower import by_channel
-from backends.spark.parts import given_file
+from backends.spark.parts import as_one, given_files
 from backends.spark.plan import plan as planned
 from backends.spark.report import uncompiled
 from backends.spark.ways import ByKey, InOneTask, InParts, RowByRow, way
@@ -53,7 +53,7 @@ class Direct:
 
     plan: Plan
     way: Way
-    files: Mapping[str, GivenFile]
+    files: Mapping[str, tuple[GivenFile, ...]]
     late: int
     sources: Mapping[str, Reading]
     sinks: Mapping[str, Writer]
@@ -63,16 +63,16 @@ def direct(plan: Plan, sources: Sources, sinks: Sinks) -> Direct | None:
     """The run over the files behind the sources; None if they are no such files, or the program cannot be run so."""
     if plan.options.native == "off" or not available():
         return None
-    found: dict[str, GivenFile] = {}
+    found: dict[str, tuple[GivenFile, ...]] = {}
     readings: dict[str, Reading] = {}
     late = 0
     for name in plan.graph.inputs:
         reading = sources.get(name)
         source = reading.source if isinstance(reading, Reading) else None
-        file = given_file(source) if isinstance(source, ItemSource) else None
-        if file is None or not isinstance(source, ItemSource) or not isinstance(reading, Reading):
+        given = given_files(source) if isinstance(source, ItemSource) else ()
+        if not given or not isinstance(source, ItemSource) or not isinstance(reading, Reading):
             return None
-        found[name], readings[name] = file, reading
+        found[name], readings[name] = given, reading
         late = max(late, 0 if source.ordering is None else source.ordering.lateness)
     writers = {name: sink for name, sink in sinks.items() if isinstance(sink, Writer)}
     how = way(plan) if len(writers) == len(sinks) else ""
@@ -138,7 +138,9 @@ class _Jobs:
     def all(self) -> list[list[Telling]]:
         """What the tasks of each run tell."""
         plan = self.work.plan
-        parts = {name: file.parts(plan.workers) for name, file in self.work.files.items()}
+        parts = {
+            name: sum(file.parts(plan.workers) for file in given) for name, given in self.work.files.items()
+        }
         match self.work.way:
             case InOneTask():
                 text = self.errand(plan, self.wanted()).text()
@@ -161,20 +163,27 @@ class _Jobs:
     def by_key(self, outputs: KeyedOutputs) -> list[Telling]:
         """What the tasks tell of outputs that are made together."""
         plan = planned(outputs.graph, here(), self.work.plan.options)
-        channels = max(plan.workers, sum(file.size for file in self.work.files.values()) // MEMORY)
+        channels = max(plan.workers, self.bytes() // MEMORY)
         errand = evolve(self.errand(plan, outputs.names), keys=outputs.found.columns, channels=channels)
         text = errand.text()
-        made = self.numbers(sum(count for _, count in errand.files.values())).mapInArrow(
+        made = self.numbers(sum(count for found in errand.files.values() for _, count in found)).mapInArrow(
             partial(files.scattered, text), EXCHANGE
         )
         return self.told(self.met(made, files.gathered, text, channels))
+
+    def bytes(self) -> int:
+        """Of all files."""
+        return sum(file.size for given in self.work.files.values() for file in given)
 
     def wanted(self) -> tuple[str, ...]:
         """The outputs that have sinks."""
         return tuple(self.work.sinks)
 
     def errand(self, plan: Plan, outputs: tuple[str, ...]) -> Errand:
-        found = {name: (file, file.parts(plan.workers)) for name, file in self.work.files.items()}
+        found = {
+            name: tuple((file, file.parts(plan.workers)) for file in given)
+            for name, given in self.work.files.items()
+        }
         options = plan.options
         folders = {name: folder_of(sink) for name, sink in self.work.sinks.items()}
         return Errand(
@@ -309,14 +318,15 @@ class _Later(Mapping[str, Any]):
         if self._found is None:
             graph = self._work.plan.graph
             sources: dict[str, Any] = {}
-            for input_, file in self._work.files.items():
-                file.check()
+            for input_, given in self._work.files.items():
+                for file in given:
+                    file.check()
                 queue = graph.queues[input_]
                 sources[input_] = open_source(
-                    file.path,
+                    as_one(given),
                     queue.type,
                     name=input_,
-                    format=file.format,
+                    format=given[0].format if len(given) == 1 else None,
                     by=queue.by,
                     lateness=self._work.late,
                 )

@@ -23,7 +23,7 @@ from backends.spark.columns import splitter
 from backends.spark.delivery import StagedFolder
 from backends.spark.kernels import Copy, parts_of, ready, shown, variable_of
 from backends.spark.marshal import Piece
-from backends.spark.parts import GivenFile, read
+from backends.spark.parts import GivenFile, as_one, read
 from backends.spark.rowwise import imported
 from backends.spark.task import ShippedProgram, verified
 from river.backend import Options
@@ -33,6 +33,7 @@ from river.driver import Job, execute, row_types
 from river.il.model import needed
 from river.io.errors import STOP
 from river.io.schema import arrow, arrow_schema
+from river.io.several import Files
 from river.lang import types as t
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
     from backends.native.batch import Batch
     from river.il.graph import Graph
+    from river.io.columnar import Share
 
 EXCHANGE: Final = "channel int, part int, place int, items binary, told string"
 """Rows between two tasks: chunks for a channel in the order of the file, and, with place -1, what the task of a part tells."""
@@ -52,14 +54,14 @@ ROWS: Final = 1 << 17
 
 @frozen(hash=False)
 class Errand:
-    """What a task is to do. `files`: of each input, and in how many parts it is read; `outputs`: what is wanted.
+    """What a task is to do. `files`: of each input, each with the number of parts in which it is read; `outputs`: what is wanted.
 
     `keys`, `channels`: by which fields the rows of inputs are divided, and among how many. `until`, `lateness`, `native`,
     `batch`: see `river.backend.Options` and `Job`. `folders`: where the files of outputs belong; of others, in `folder`.
     """
 
     program: ShippedProgram
-    files: Mapping[str, tuple[GivenFile, int]]
+    files: Mapping[str, tuple[tuple[GivenFile, int], ...]]
     outputs: tuple[str, ...]
     folder: str
     keys: Mapping[str, tuple[str, ...]] = field(factory=dict[str, "tuple[str, ...]"])
@@ -73,7 +75,7 @@ class Errand:
 
     def text(self) -> str:
         """As JSON."""
-        files = {name: [file.cells(), parts] for name, (file, parts) in self.files.items()}
+        files = {name: [[file.cells(), parts] for file, parts in found] for name, found in self.files.items()}
         return json.dumps([
             self.program.text, self.program.namespaces, files, self.outputs, self.folder, self.keys, self.channels, self.until,
             self.lateness, self.externs, self.native, self.batch,
@@ -99,7 +101,9 @@ def _errand(text: str) -> Errand:
         batch,
         folders,
     ) = json.loads(text)
-    given = {name: (GivenFile(*cells), parts) for name, (cells, parts) in files.items()}
+    given = {
+        name: tuple((GivenFile(*cells), parts) for cells, parts in found) for name, found in files.items()
+    }
     by = {name: tuple(columns) for name, columns in keys.items()}
     return Errand(
         ShippedProgram(program, tuple(namespaces)), given, tuple(outputs), folder, by, channels, until, late,
@@ -166,9 +170,13 @@ def in_one_task(text: str, batches: Iterable[Any]) -> Iterator[Any]:
         telling = Telling(part)
 
         def work(told: Telling = telling) -> None:
-            for file, _ in errand.files.values():
+            for file in (file for found in errand.files.values() for file, _ in found):
                 file.check()
-            _run(errand, {name: file.path for name, (file, _) in errand.files.items()}, told)
+            _run(
+                errand,
+                {name: as_one([file for file, _ in found]) for name, found in errand.files.items()},
+                told,
+            )
 
         yield _told(_tried(errand, telling, work))
 
@@ -221,7 +229,7 @@ def scattered(text: str, batches: Iterable[Any]) -> Iterator[Any]:
         telling, chunks = Telling(part), list[tuple[int, int, bytes]]()
 
         def work(told: Telling = telling, chunks: list[tuple[int, int, bytes]] = chunks) -> None:
-            name, _ = _whose(errand, told.part)
+            name, _, _ = _whose(errand, told.part)
             type_ = verified(errand.program).queues[name].type
             assert isinstance(type_, t.Record)  # noqa: S101 - its fields are the keys
             keys = [place for key in errand.keys[name] if (place := type_.index(key)) is not None]
@@ -298,9 +306,9 @@ def _items(errand: Errand, name: str, telling: Telling) -> Iterator[Batch]:
     """The items of a part, which is told of."""
     graph = verified(errand.program)
     queue = graph.queues[name]
-    file, of = errand.files[name]
+    _, file, share = _whose(errand, telling.part)
     key = queue.key()
-    for batch in read(file, queue, (_whose(errand, telling.part)[1], of), _used(graph, name)):
+    for batch in read(file, queue, share, _used(graph, name)):
         if key is not None and len(batch):
             telling.first = batch.number(key, 0) if telling.first is None else telling.first
             telling.last = batch.number(key, len(batch) - 1)
@@ -308,12 +316,13 @@ def _items(errand: Errand, name: str, telling: Telling) -> Iterator[Batch]:
         yield batch
 
 
-def _whose(errand: Errand, part: int) -> tuple[str, int]:
-    """The input whose file a part is of, and its number there: parts are counted through all files."""
-    for name, (_, of) in errand.files.items():
-        if part < of:
-            return name, part
-        part -= of
+def _whose(errand: Errand, part: int) -> tuple[str, GivenFile, Share]:
+    """The input that a part is of, its file, and which part of that it is: parts are counted through all files."""
+    for name, found in errand.files.items():
+        for file, of in found:
+            if part < of:
+                return name, file, (part, of)
+            part -= of
     raise AssertionError
 
 
@@ -335,13 +344,14 @@ def _run(errand: Errand, inputs: Mapping[str, Any], telling: Telling, until: int
         until=errand.until if until is None else until,
         externs={target: imported(target) for target in errand.externs},
     )
-    formats = {name: errand.files[name][0].format for name, given in inputs.items() if isinstance(given, str)}
+    of_files = {name for name, given in inputs.items() if isinstance(given, str | Files)}
+    formats = {name: errand.files[name][0][0].format for name in of_files if isinstance(inputs[name], str)}
     job = Job(inputs, files, STOP, formats, lateness=errand.lateness, options=options)
     found = execute(ready(errand.program), "multicore", job)
     telling.files += [(output, path, found.rows[output]) for output, path in files.items()]
     telling.fired += Counter(found.summary.fired)
     telling.python |= {name for name, count in found.summary.host_calls.items() if count}
-    if formats:  # else they have been counted
+    if of_files:  # else they have been counted
         telling.rows = found.read
 
 

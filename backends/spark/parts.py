@@ -20,10 +20,11 @@ from river.diagnostics import Diagnostic, Rejected
 from river.io import columnar, order
 from river.io.batches import ItemSource, Origin
 from river.io.errors import STOP, Refusals
-from river.io.sources import open_source
+from river.io.several import Files
+from river.io.sources import format_of, open_source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from river.il.graph import Queue
 
@@ -71,6 +72,41 @@ class GivenFile:
 
 def _other(path: str, why: str) -> Diagnostic:
     return Diagnostic("data-unreadable", f"cannot read `{path}`: {why}")
+
+
+def given_files(source: ItemSource) -> tuple[GivenFile, ...]:
+    """The files behind a source, if parts of the first can be read by machine code, under the rules of the source; else none.
+
+    Of other files this shows when they are read.
+    """
+    if source.several is None:
+        return tuple(filter(None, [given_file(source)]))
+    if source.members is None:  # rows may be late
+        return ()
+    found: list[GivenFile] = []
+    for member in source.members():
+        first = given_file(member)
+        member.close()
+        if first is None:
+            return ()
+        found.append(first)
+        break
+    for path in source.several.paths[1:]:
+        try:
+            kind, packed = format_of(path, source.several.format, source.name)
+            state = Path(path).stat()
+        except (OSError, Rejected):  # who opens it says what is wrong
+            return ()
+        found.append(GivenFile(str(Path(path).absolute()), kind, packed, state.st_size, state.st_mtime_ns))
+    return tuple(found)
+
+
+def as_one(files: Sequence[GivenFile]) -> str | Files:
+    """Files as the data of an input."""
+    if len(files) == 1:
+        return files[0].path
+    kinds = {file.format for file in files}
+    return Files(tuple(file.path for file in files), files[0].path, min(kinds) if len(kinds) == 1 else None)
 
 
 def given_file(source: ItemSource) -> GivenFile | None:

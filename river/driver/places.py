@@ -16,7 +16,7 @@ from river.classes import field, frozen
 from river.diagnostics import Diagnostic, Note, Rejected
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from river.driver.job import Job
 
@@ -144,7 +144,7 @@ def _identity(target: object, *, folder: bool = False) -> Identity | None:
 
 def check_job(job: Job) -> None:
     """The same for all that a job reads and writes. Raises: Rejected."""
-    inputs = [place for name, spec in job.inputs.items() if (place := _input(name, spec, job)) is not None]
+    inputs = [place for name, spec in job.inputs.items() for place in _inputs(name, spec, job)]
     read = [*inputs, *job.read, *extern_places(job.options.externs)]
     live = job.live is not None or job.checkpoint is not None
     if live and job.in_place:
@@ -172,6 +172,17 @@ def extern_places(externs: Mapping[str, object]) -> tuple[Endpoint, ...]:
     modules = {name.partition(":")[0] for name in externs}
     files = {name: getattr(sys.modules.get(name), "__file__", None) for name in sorted(modules)}
     return tuple(Endpoint(f"`--extern {name}`", file) for name, file in files.items() if file is not None)
+
+
+def _inputs(name: str, spec: object, job: Job) -> Iterator[Endpoint]:
+    """What an input reads: a file, or several."""
+    from river.io.several import files_of
+
+    files = files_of(spec)
+    for each in [spec] if files is None else files.paths:
+        place = _input(name, each, job)
+        if place is not None:
+            yield place
 
 
 def _input(name: str, spec: object, job: Job) -> Endpoint | None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from river.diagnostics import Rejected
     from river.io.order import Ordering
+    from river.io.several import Files
     from river.lang.types import Type
 
 Item = Any
@@ -120,7 +121,8 @@ class ItemSource:
     policy `stop` is raised (Rejected) after the items before it have been yielded. `file`: what it reads, if
     that is a regular file of text; `regular`: the regular file of any kind; `bytes`: how large what it reads is, 0
     where that is not known; `ordering`: its items are those of `unordered` that keep to it; `rows`: its one item is the
-    list of all of these. Who reads one of these instead still closes the source.
+    list of all of these; `several`: the files that it reads one after the other, `members`: the sources of these, each to be
+    read before the next, where their items are in order then. Who reads one of these instead still closes the source.
     """
 
     def __init__(
@@ -141,6 +143,8 @@ class ItemSource:
         self.ordering: Ordering | None = None
         self.rows: ItemSource | None = None
         self.regular: RegularFile | None = None
+        self.several: Files | None = None
+        self.members: Callable[[], Iterator[ItemSource]] | None = None
         self.bytes = 0
         self._closers = [] if close is None else [close]
 

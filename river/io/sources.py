@@ -1,8 +1,8 @@
 """The door for inputs: paths, standard input, file objects, Arrow data, frames and iterables become sources.
 
-The format is told by the suffix (`.csv`, `.tsv`, `.txt`, `.log`, `.jsonl`, `.ndjson`, `.parquet`, `.arrow`,
-`.feather`, `.ipc`, `.arrows`, `.raw`, `.bin`; texts also with `.gz` or `.zst` behind it) or by `format`. Standard
-input (`-`) and file objects without a name need `format`.
+A folder, or a pattern such as `logs/*.csv`, is its files, one after the other. The format is told by the suffix (`.csv`, `.tsv`,
+`.txt`, `.log`, `.jsonl`, `.ndjson`, `.parquet`, `.arrow`, `.feather`, `.ipc`, `.arrows`, `.raw`, `.bin`; texts also with `.gz`
+or `.zst` behind it) or by `format`. Standard input (`-`) and file objects without a name need `format`.
 """
 
 from __future__ import annotations
@@ -63,8 +63,17 @@ def open_source(
     Units: `batch` items; `lateness` in units of the field `by` (microseconds for times). With `by`, the items
     of the source ascend weakly by that field. Raises: Rejected for what can be seen before the first row.
     """
+    from river.io.several import files_of, open_several
+
+    files = files_of(spec)
     counter = refusals(on_error)
     try:
+        if files is not None:
+            source = open_several(files, type, name, format, counter, batch, by, lateness)
+            source.bytes = sum(map(_bytes, files.paths))
+            if counter is not on_error:
+                source.on_close(counter.close)
+            return source
         source = _open_spec(spec, _Wanted(type, name, format, counter, max(batch, 1)))
         source.bytes = _bytes(spec)
     except BaseException:

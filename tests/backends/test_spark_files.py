@@ -278,6 +278,31 @@ def test_a_folder_without_rows_has_a_file_that_tells_the_columns(ways: list[str]
     assert ways == [f"{way.__name__}, done" for _, _, way in PROGRAMS.values()]
 
 
+@pytest.mark.some(3)
+@pytest.mark.parametrize(("name", "kind"), [(name, kind) for name in PROGRAMS for kind in ("csv", "parquet")])
+def test_executors_read_the_files_of_a_folder(name: str, kind: str, ways: list[str], tmp_path: Path) -> None:
+    """In the order of their names, of which one has no rows; and what is wrong with one is told with its place."""
+    input_, rows = rows_for(name, 60)
+    for number, part in enumerate((rows[:25], rows[:0], rows[25:])):
+        (tmp_path / str(number)).mkdir()
+        Path(written(part, tmp_path / str(number), kind)).rename(tmp_path / f"{number}.{kind}")
+        (tmp_path / str(number)).rmdir()
+    program = COMPILED[name]
+    same(program, {input_: f"{tmp_path}/"})
+    same(program, {input_: f"{tmp_path}/*.{kind}"})
+    assert ways == [f"{PROGRAMS[name][2].__name__}, done"] * 2
+    if kind == "csv":
+        with (tmp_path / "1.csv").open("a") as file:
+            file.write("x,y,z,1\n")
+        told_: list[Any] = []
+        for backend in ("reference", "spark"):
+            with pytest.raises(Rejected) as refused:
+                program.run({input_: f"{tmp_path}/"}, backend=backend)
+            told_.append(refused.value.diagnostics)
+        assert told_[0] == told_[1]
+        same(program, {input_: f"{tmp_path}/"}, on_error="skip")
+
+
 def test_variables_are_there_for_who_asks(ways: list[str], tmp_path: Path) -> None:
     input_, rows = rows_for("tables", 30)
     path = written(rows, tmp_path, "csv")
@@ -358,8 +383,10 @@ def test_a_file_that_is_another_one_for_executors_is_not_read_there(
 ) -> None:
     file = tmp_path / "rows.csv"
     file.write_text(text("rows"))
-    plain = parts.given_file
-    monkeypatch.setattr(direct, "given_file", lambda source: evolve(plain(source), changed=0))
+    plain = parts.given_files
+    monkeypatch.setattr(
+        direct, "given_files", lambda source: tuple(evolve(each, changed=0) for each in plain(source))
+    )
     same(COMPILED["rows"], {"a": str(file)})
     assert ways == ["RowByRow"]
 

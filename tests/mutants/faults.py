@@ -1319,6 +1319,22 @@ SPARK: Final = (
         raises="Rejected",
     ),
     Mutant(
+        "time-begins-with-each-file",
+        "of several files of an input, each may begin before the end of the one before",
+        "river/io/several.py",
+        "given = given if member.ordering is None else member.ordering.given",
+        "given = None",
+        "tests/river/test_several.py::test_time_goes_on_from_one_file_to_the_next",
+    ),
+    Mutant(
+        "time-of-columns-begins-with-each-file",
+        "the same where machine code reads them",
+        "backends/native/ingest/several.py",
+        "            reader.begin(0, 0, before)\n",
+        "",
+        "tests/river/test_several.py::test_time_goes_on_from_one_file_to_the_next",
+    ),
+    Mutant(
         "modules-in-a-zip-are-files",
         "a module of one file is looked for on the disk, also where it is in a zip file",
         "river/lang/tables.py",
