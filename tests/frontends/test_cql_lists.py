@@ -127,3 +127,7 @@ def test_values_that_are_written_out_as_lists() -> None:
         (2, "+", 2, 2),
         (2, "+", 2, 9),
     ]
+
+
+def test_a_condition_without_columns_is_asked_behind_outer_joins() -> None:
+    assert told("select p.n from o right join p on p.id = o.id where 1 = 0") == []

@@ -1455,6 +1455,22 @@ REPAIRED: Final = (
         "tests/frontends/test_cql_case.py::test_what_is_inside_is_not_looked_at_again",
     ),
     Mutant(
+        "constant-conditions-before-joins",
+        "a condition that reads no column is applied to one side of an outer join, not to what it makes",
+        "frontends/sql/check.py",
+        "if sources(c) and not sources(c) & lacking]",
+        "if not sources(c) & lacking]",
+        "tests/frontends/test_cql_lists.py::test_a_condition_without_columns_is_asked_behind_outer_joins",
+    ),
+    Mutant(
+        "items-lose-their-row",
+        "a row whose list has no item that meets the condition is forgotten by a left join",
+        "frontends/cql/templates/unnest.river",
+        "if not met {",
+        "if false {",
+        "tests/frontends/test_cql_lists.py::test_relations",
+    ),
+    Mutant(
         "case-takes-the-last",
         "in a group of alternatives the value is that of the last one, whichever is true",
         "frontends/sql/parse.py",
