@@ -536,10 +536,7 @@ class BodyChecker:
         return ty.Block((ty.While(never, inner, late=True, span=span),), span=span)
 
     def return_(self, value: c.Expr | None, item: c.Return) -> ty.Stmt:
-        """`return e;`."""
-        if self.place not in (CodePlace.HELPER, CodePlace.WORK):
-            help_line = "its end is where its statements end: turn the condition round"
-            raise self.misplaced("`return`", item.span, help_line)
+        """`return e;`: it ends a function, a firing, `init`, or the statements that make a stream."""
         if (value is None) != (self.result == ty.VOID):
             wanted = "no value" if self.result == ty.VOID else f"a value of `{shown(self.result)}`"
             raise self.report.error("streamit-type", f"{wanted} is to be returned", item.span)

@@ -618,7 +618,6 @@ class _Form:
         needed = {*wanted, *self.usage.touched(bodies)}
         needed.update(f.name for f in self.filter.fields if f.value is not None and not pure(f.value))
         self.begin(writer, [decl for decl in self.filter.fields if decl.name in needed])
-        writer.statements(init)
         if not wanted:
             assert writer.printed is not None  # noqa: S101 - it prints, or nobody would ask
             result: s.TypeExpr = s.TypeName("string")
@@ -631,6 +630,8 @@ class _Form:
                 tuple(s.FieldType(self.names[x], self.type(self.field_type(x))) for x in wanted)
             )
             value = s.RecordValue(tuple(s.FieldValue(self.names[x], writer.fields[x]) for x in wanted))
+        writer.result = value
+        writer.statements(init)
         writer.put(s.Return(value))
         return s.Fn(name, (), result, s.Block(tuple(writer.out)), span=self.filter.span)
 
@@ -656,7 +657,10 @@ class _Form:
             writer.put(s.VarDecl(own, self.type(decl.type), value, span=decl.span))
 
     def relevant(self, wanted: Sequence[str]) -> tuple[ty.Stmt, ...]:
-        """The statements of `init` on which fields depend; others may take long, and are for other fields. Without such, all."""
+        """The statements of `init` on which fields depend; others may take long, and are for other fields. Without such, all.
+
+        They depend on what may `return` before they are set.
+        """
         if not wanted:
             return () if self.filter.init is None else self.filter.init.items
         needed = set(wanted)
@@ -664,7 +668,8 @@ class _Form:
         for item in reversed(() if self.filter.init is None else self.filter.init.items):
             code = self.usage.all((item,))
             declared = {node.key for node in walk(item) if isinstance(node, ty.Declare)}
-            if needed & declared.union(*map(updated, code)):
+            ends_here = bool(found) and any(isinstance(node, ty.Return) for node in walk(item))
+            if ends_here or needed & declared.union(*map(updated, code)):
                 found.append(item)
                 needed.update(*map(read, code))
         return tuple(reversed(found))

@@ -158,6 +158,7 @@ class Writer:
     seen: tuple[Intervals, ...] = ()
     exit: s.Stmt = field(factory=lambda: s.Return(None))  # how a firing ends before its end
     function: bool = False  # it is the body of a function
+    result: s.Expr | None = None  # what the body gives wherever it ends
     asking: Asking | None = None
     again: list[Callable[[], None]] = field(
         factory=list[Callable[[], None]]
@@ -270,8 +271,8 @@ class Writer:
                 self.put(s.Continue(span=span))
             case ty.Return(value):
                 found = None if value is None else self.expr(value)
-                if self.function:
-                    self.put(s.Return(found, span=span))
+                if self.function or self.result is not None:
+                    self.put(s.Return(self.result if found is None else found, span=span))
                 else:
                     self.end()
                     self.put(evolve(self.exit, span=span))

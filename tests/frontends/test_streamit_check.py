@@ -157,7 +157,7 @@ WRONG = [
         + a_filter("void f(int[2] b) { b[0] = 1; } work pop 1 push 1 { f(W); push(pop()); }"),
     ),
     ("streamit-loop", "break;", work("break;")),
-    ("streamit-misplaced", "return;", a_filter("init { return; } work pop 1 push 1 { push(pop()); }")),
+    ("streamit-type", "return 1;", a_filter("init { return 1; } work pop 1 push 1 { push(pop()); }")),
     ("streamit-misplaced", "push(1)", a_filter("init { push(1); } work pop 1 push 1 { push(pop()); }")),
     (
         "streamit-misplaced",

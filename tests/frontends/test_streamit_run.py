@@ -815,6 +815,48 @@ def test_iter_counts_what_has_finished() -> None:
     assert output(text, [1, 2, 3, 4, 5]) == [1, 2, 3, 204, 305]
 
 
+def test_return_ends_init() -> None:
+    text = """
+    static { int S = 1; init { S = 2; if (S == 2) return; S = 3; } }
+    int->int filter F(int n) {
+      int kept, state, other = 7;
+      int[4] table;
+      init {
+        println("init " + n);
+        kept = 1;
+        state = 10 * n;
+        if (n < 0) { other = 8; return; }
+        for (int i = 0; i < 4; i++) {
+          if (i == n) return;
+          table[i] = S + i;
+        }
+        kept = 2;
+        println("all");
+        return;
+      }
+      handler reset(int x) { if (x == 0) return; state = x; }
+      work pop 1 push 1 {
+        int x = pop();
+        if (x < 0) { push(-1); return; }
+        reset(x % 2);
+        push(x * 10000 + kept * 1000 + table[1] * 100 + table[2] * 10 + other + state++);
+      }
+    }
+    int->int splitjoin Main {
+      split duplicate;
+      join roundrobin;
+      add F(-1);
+      add F(2);
+      add F(9);
+      if (S == 2) return;
+      add F(10);
+    }"""
+    given = run(text, {"input": [2, -5, 4, 3]})
+    assert given["stdout"] == "init -1\ninit 2\ninit 9\nall\n"
+    first, last = [20998, 21327, 22437, -1, -1, -1], [40999, 41328, 42438, 31009, 31308, 32348]
+    assert given["output"] == first + last
+
+
 def test_functions_take_look_at_and_give_items() -> None:
     text = """
     int->int filter F {

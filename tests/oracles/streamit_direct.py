@@ -349,7 +349,8 @@ class Filter(Actor):
             if decl.value is not None:
                 self.fields[decl.name] = copy(self.value(decl.value))
         if self.node.filter.init is not None:
-            self.run(self.node.filter.init)
+            with suppress(Leave):  # `return`
+                self.run(self.node.filter.init)
         self.said = self.texts.pop()
 
     @property
