@@ -102,6 +102,11 @@ TABLE = (
         whole=False,
         many=True,
     ),
+    Example(
+        "nexmark/extended.cql",
+        {"bids": "bids.csv", "auctions": "auctions.csv", "side_input": "side_input.csv"},
+        whole=False,
+    ),
     *(
         Example(f"tpcx_bb/{query}.cql", {name: f"{name}.csv"}, whole=False, many=True)
         for query, name in (
@@ -357,7 +362,7 @@ NEXMARK = {
 
 @pytest.mark.slow
 def test_nexmark_by_sql_from_scratch(results: Callable[[Example], dict[str, Rows]]) -> None:
-    (example,) = (one for one in TABLE if "nexmark" in one.program)
+    (example,) = (one for one in TABLE if one.program == "nexmark/queries.cql")
     duckdb = pytest.importorskip("duckdb").connect()
     duckdb.execute("set threads to 1")
     found = results(example)
@@ -389,21 +394,115 @@ def test_nexmark_by_sql_from_scratch(results: Callable[[Example], dict[str, Rows
 
 @pytest.mark.slow
 def test_the_streams_of_nexmark_by_brute_force(results: Callable[[Example], dict[str, Rows]]) -> None:
-    (example,) = (one for one in TABLE if "nexmark" in one.program)
+    (example,) = (one for one in TABLE if one.program == "nexmark/queries.cql")
     found = results(example)
     people, things, bids = (numbers(read(example.folder / file)) for file in example.inputs.values())
-    euros = [(ts, auction, bidder, price * 0.908) for ts, auction, bidder, price in bids]
+    euros = [(ts, auction, bidder, price * 0.908) for ts, auction, bidder, price, *_ in bids]
     assert [(*row[:3], float(row[3])) for row in numbers(found["q1"])] == euros
-    some = [(ts, auction, price) for ts, auction, _, price in bids if auction % 5 == 0]
+    some = [(ts, auction, price) for ts, auction, _, price, *_ in bids if auction % 5 == 0]
     assert numbers(found["q2"]) == some
     local = [
         (max(came, ts), name, state, thing)
-        for ts, thing, seller, category, _ in things
+        for ts, thing, seller, category, *_ in things
         for came, person, name, state in people
         if seller == person and category == 1 and state in ("OR", "ID", "CA") and came - ts <= 720
     ]
     assert Counter(numbers(found["q3"])) == Counter(local)
     assert local
+
+
+def ranks(bids: Rows) -> list[int]:
+    """How many bids, bidders and auctions there are in all and by the rank of their prices."""
+    found: list[int] = []
+    for column in (None, 2, 1):
+        for least, most in ((0, 99), (0, 9), (10, 19), (20, 99)):
+            of = [bid if column is None else bid[column] for bid in bids if least <= int(bid[3]) <= most]
+            found.append(len(of if column is None else set(of)))
+    return found
+
+
+def grouped(bids: Iterable[tuple[str, ...]], *columns: Callable[[tuple[str, ...]], str]) -> dict[Any, Rows]:
+    """The bids by these columns."""
+    found: dict[Any, Rows] = {}
+    for bid in bids:
+        found.setdefault(tuple(column(bid) for column in columns), []).append(bid)
+    return found
+
+
+def extended(bids: Rows, auctions: Rows) -> dict[str, list[tuple[object, ...]]]:
+    """The relations of Nexmark's further queries, of the bids and auctions that came up to an instant."""
+    day, bidder, auction, channel = ((lambda bid, at=at: bid[at][:10]) for at in (6, 2, 1, 4))
+    found: dict[str, list[tuple[object, ...]]] = {f"q{n}": [] for n in (9, 11, 15, 16, 17, 18, 19)}
+    for ts, number, seller, category, expires, item, reserve in auctions:
+        here = [bid for bid in bids if bid[1] == number and int(ts) <= int(bid[0]) <= int(expires)]
+        if here:
+            at, _, who, price, *_ = min(here, key=lambda bid: (-int(bid[3]), int(bid[0])))
+            found["q9"].append((number, item, reserve, expires, seller, category, number, who, price, at))
+    for (who,), own in grouped(bids, bidder).items():
+        times = [int(bid[0]) for bid in own]
+        starts = [i for i, ts in enumerate(times) if i == 0 or ts - times[i - 1] > 10]
+        for first, end in zip(starts, [*starts[1:], len(times)], strict=True):
+            found["q11"].append((who, end - first, times[first], times[end - 1] + 10))
+    for (date,), own in grouped(bids, day).items():
+        found["q15"].append((date, *ranks(own)))
+    for key, own in grouped(bids, channel, day).items():
+        found["q16"].append((*key, max(bid[6][11:16] for bid in own), *ranks(own)))
+    for key, own in grouped(bids, auction, day).items():
+        prices = [int(bid[3]) for bid in own]
+        some = min(prices), max(prices), sum(prices) / len(prices), sum(prices)
+        found["q17"].append((*key, *ranks(own)[:4], *some))
+    for (who, number), own in grouped(bids, bidder, auction).items():
+        found["q18"].append((number, who, *own[-1][3:5], own[-1][7]))
+    for own in grouped(bids, auction).values():
+        best = sorted(own, key=lambda bid: (-int(bid[3]), int(bid[0])))[:3]
+        found["q19"] += [(*bid[1:4], bid[7], place) for place, bid in enumerate(best, 1)]
+    return found
+
+
+@pytest.mark.slow
+def test_nexmark_extended_by_brute_force(results: Callable[[Example], dict[str, Rows]]) -> None:
+    (example,) = (one for one in TABLE if one.program == "nexmark/extended.cql")
+    found = results(example)
+    bids, auctions, side = (read(example.folder / file)[1:] for file in example.inputs.values())
+    relations: dict[str, dict[int, Bag]] = {}
+    for now in range(int(bids[-1][0]) + 1):
+        come = ([row for row in rows if int(row[0]) <= now] for rows in (bids, auctions))
+        for query, rows in extended(*come).items():
+            relations.setdefault(query, {})[now] = Counter(tuple(map(str, row)) for row in rows)
+    for query, relation in relations.items():
+        told = Counter((int(ts), *row) for ts, *row in found[query][1:])
+        assert told == changes(relation), query
+        assert len({ts for ts, *_ in told}) > 70  # the data have something to say
+    values = {int(key): value for key, value in side}
+    things = {row[1]: row for row in auctions}
+    numbers = {"apple": "0", "google": "1", "facebook": "2", "baidu": "3"}
+    expected: dict[str, Bag] = {f"q{n}": Counter() for n in (10, 12, 13, 14, 20, 21, 22)}
+    windows = Counter((bid[2], int(bid[0]) // 10 * 10) for bid in bids)
+    last = int(bids[-1][0])
+    expected["q12"] = Counter(
+        (str(start + 10), who, str(n), str(start), str(start + 10))
+        for (who, start), n in windows.items()
+        if start + 10 <= last
+    )
+    for ts, number, who, price, channel, url, clock, extra in bids:
+        placed = datetime.fromisoformat(clock)
+        bid, thing = (ts, number, who, price), things[number]
+        expected["q10"][(*bid, f"{placed:%Y-%m-%d}", f"{placed:%H:%M}")] += 1
+        if int(number) % 5 in values:
+            expected["q13"][(*bid, values[int(number) % 5])] += 1
+        if 10 < 0.908 * int(price) < 20:
+            when = {7: "otherTime", 19: "otherTime"}.get(placed.hour)
+            when = when or ("dayTime" if 7 < placed.hour < 19 else "nightTime")
+            expected["q14"][(*bid[:3], repr(0.908 * int(price)), when, extra, str(extra.count("c")))] += 1
+        if thing[3] == "1":
+            expected["q20"][(*bid, channel, extra, *thing[5:], thing[2])] += 1
+        channel_id = numbers.get(channel.lower()) or (url.partition("&channel_id=")[2] or None)
+        if channel_id is not None:
+            expected["q21"][(*bid, channel, channel_id)] += 1
+        expected["q22"][(*bid, channel, *url.removeprefix("https://auction.example/").split("/")[:3])] += 1
+    for query, rows in expected.items():
+        assert Counter(found[query][1:]) == rows, query
+        assert rows
 
 
 def test_bargains_by_brute_force(results: Callable[[Example], dict[str, Rows]]) -> None:
