@@ -336,7 +336,9 @@ class _Form:
         own = [use.node.rates for use in self.uses]
         turns: s.Expr | None = s.Int(1)
         if self.asks:
-            handlers.append(self.asking(setting, work))
+            if first is not None:
+                handlers.append(self.before(setting, first))
+            handlers.append(self.asking(setting, work, alone=first is None))
             turns = None
         elif node.input == ty.VOID and self.heard:
             if first is not None:
@@ -352,8 +354,7 @@ class _Form:
             handlers.append(self.clocked(setting, work, turns, alone=not begins))
         else:
             if first is not None:
-                rates = [use.node.first for use in self.uses if use.node.first is not None]
-                handlers.append(self.rated(setting, first, *self.window(rates), first=True))
+                handlers.append(self.before(setting, first))
             handlers.append(self.rated(setting, work, *self.window(own)))
         if node.output != ty.VOID:
             pushes = [r.push for r in own if r.push is not None]
@@ -377,8 +378,16 @@ class _Form:
         """The variable of the items that wait for a firing that asks for them."""
         return fresh("waiting", {self.names[name] for name in self.state})
 
-    def asking(self, setting: FilterScope, work: ty.Work) -> s.Handler:
-        """Each item is kept, and firings are tried on what is there; a try that finds too little has done nothing."""
+    def before(self, setting: FilterScope, first: ty.Work) -> s.Handler:
+        """The `prework` of a filter that takes items."""
+        rates = [use.node.first for use in self.uses if use.node.first is not None]
+        return self.rated(setting, first, *self.window(rates), first=True)
+
+    def asking(self, setting: FilterScope, work: ty.Work, *, alone: bool) -> s.Handler:
+        """Each item is kept, and firings are tried on what is there; a try that finds too little has done nothing.
+
+        `alone`: there is no `prework`, which would be handed its items at once.
+        """
         items = s.TypeName("list", (self.type(self.filter.input),))
         gives = (
             s.TypeName("list", (self.type(self.filter.output),)) if self.filter.output != ty.VOID else items
@@ -418,17 +427,13 @@ class _Form:
         if printing:
             body.append(s.Emit("print", s.Name(printed)))
         enough = s.Binary(">=", s.Call("len", (waiting,)), least)
-        return s.ItemHandler(
-            "x",
-            "v",
-            s.Block(
-                (
-                    s.Do(s.Call("push", (waiting, s.Name("v")))),
-                    s.While(None, enough, s.Block(tuple(body)), span=work.span),
-                )
-            ),
-            span=work.span,
-        )
+        given_item: s.Expr = s.Name("v") if alone else s.Index(s.Name("v"), s.Int(0))
+        keeping = s.Do(s.Call("push", (waiting, given_item)))
+        whole = s.Block((keeping, s.While(None, enough, s.Block(tuple(body)), span=work.span)))
+        if alone:
+            return s.ItemHandler("x", "v", whole, span=work.span)
+        begins = (s.Rate(port.name, s.Int(0), s.Int(0), f"v_{port.name}") for port in self.beginning)
+        return s.RatedHandler((s.Rate("x", None, s.Int(1), "v"), *begins), whole, span=work.span)
 
     def window(self, rates: Sequence[ty.Rates]) -> tuple[s.Expr, s.Expr]:
         """The peek and pop rates."""

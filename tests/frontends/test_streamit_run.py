@@ -553,11 +553,53 @@ def test_a_firing_that_asks_for_nothing_is_a_trap() -> None:
     assert "took no item" in found.message
 
 
-def test_prework_beside_an_open_rate_is_refused() -> None:
-    text = "int->int filter F { prework push 1 { push(0); } work pop * push 1 { if (pop() > 0) pop(); push(1); } }"
+SKIPPING = """
+int->int filter Frames(int skipped) {
+  int frames;
+  prework pop skipped peek skipped + 1 push 1 { push(100 * peek(skipped)); frames = 10; println("begins"); }
+  work pop * push * {
+    int n = pop();
+    for (int i = 0; i < n; i++) push(frames * 100 + pop());
+    frames++;
+    println(n);
+  }
+}
+int->int pipeline Main { add Frames(2); add Frames(0); }
+"""
+
+
+def test_prework_beside_an_open_rate() -> None:
+    given = run(SKIPPING, {"input": [7, 7, 1, 5, 2, 3, 4, 3, 8]})
+    # the first frame has 1 item, the second 2; then comes the head of one of which items are missing
+    assert given["output"] == [10000]
+    assert given["stdout"] == "begins\nbegins\n1\n2\n"
+    assert run(SKIPPING, {"input": [7, 7]}) == {"output": [], "stdout": ""}
+
+
+def test_prework_that_takes_nothing_beside_an_open_rate() -> None:
+    text = """
+    int->int feedbackloop Main {
+      join roundrobin(1, 1);
+      body int->int filter { work pop 2 push 3 { int x = pop() + pop(); push(x); push(0); push(x); } };
+      loop int->int filter {
+        prework push 1 { push(100); }
+        work pop * push 1 { int x = pop(); while (x % 2 == 1) x += 1 + pop(); push(x); }
+      };
+      split roundrobin(2, 1);
+      enqueue 1;
+    }"""
+    assert output(text, [2, 4, 6]) == [3, 0, 104, 0, 114, 0]
+
+
+def test_how_many_items_prework_takes_is_fixed() -> None:
+    text = (
+        "int->int filter F { prework pop * { while (pop() > 0) pop(); } work pop 1 push 1 { push(pop()); } }"
+    )
     with pytest.raises(Rejected) as refused:
         river.compile(text, lang="streamit")
-    assert [found.code for found in refused.value.diagnostics] == ["streamit-rate"]
+    (found,) = refused.value.diagnostics
+    assert found.code == "streamit-rate"
+    assert "`prework` takes must be fixed" in found.message
 
 
 def test_rates_that_are_left_open_are_read_off_the_code() -> None:
