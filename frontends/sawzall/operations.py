@@ -94,6 +94,46 @@ def _equal(types: Known) -> Signature | None:
     return ((type_, type_), t.BOOL) if len(types) == 2 and all(x in (None, type_) for x in types) else None
 
 
+def recursive(type_: t.Type) -> bool:
+    """Whether values of a type that contains itself are in those of a type."""
+    return t.contains(type_, Recursive)
+
+
+def compared(value: s.Expr, type_: t.Type, depth: int = 0) -> s.Expr:
+    """What is the same for equal values: -0.0 equals 0.0, and has other bytes in a value of a type that contains itself."""
+    if not recursive(type_):
+        return value
+    part = s.Name(f"{PREFIX}same{depth}")
+    match type_:
+        case Recursive(_, number):
+            return s.Call(f"{SAME}{number}", (value,))
+        case t.List(item):
+            return s.Comprehension(compared(part, item, depth + 1), (part.name,), value)
+        case t.Map(_, item):
+            keys = s.Call("sort", (s.Call("keys", (value,)),))
+            items = s.Comprehension(compared(s.Index(value, part), item, depth + 1), (part.name,), keys)
+            return s.RecordValue((s.FieldValue("keys", keys), s.FieldValue("items", items)))
+        case t.Record(fields):
+            named = (
+                s.FieldValue(name, compared(s.Member(value, name), inner, depth)) for name, inner in fields
+            )
+            return s.RecordValue(tuple(named))
+        case _:
+            raise AssertionError(type_)  # no other type holds values of others that a program compares
+
+
+def _equality(op: str) -> Callable[[tuple[s.Expr, ...], tuple[t.Type, ...]], s.Expr]:
+    """`==` or `!=`; most values that are equal have the same bytes."""
+
+    def river(args: tuple[s.Expr, ...], types: tuple[t.Type, ...]) -> s.Expr:
+        if not recursive(types[0]):
+            return s.Binary(op, *args)
+        left, right = (compared(arg, types[0]) for arg in args)
+        return s.Binary("or" if op == "==" else "and", s.Binary(op, *args), s.Binary(op, left, right))
+
+    return river
+
+
 def _any(result: t.Type, kinds: Callable[[t.Type], bool]) -> Rule:
     """One operand whose type is one of `kinds`."""
 
@@ -409,7 +449,9 @@ def _quoted(value: s.Expr, sign: str) -> s.Expr:
     return _joined_texts(s.String(sign), value, s.String(sign))
 
 
-OPEN, CLOSE, SHOWN = (f"{PREFIX}{word}_" for word in ("open", "close", "shown"))
+OPEN, CLOSE, SHOWN, SAME, SIGNLESS = (
+    f"{PREFIX}{word}_" for word in ("open", "close", "shown", "same", "signless")
+)
 """How the functions of types that contain themselves are called, in front of the numbers of the types: see `recursive`."""
 
 
@@ -470,7 +512,7 @@ def _print(value: s.Expr, type_: t.Type, depth: int) -> s.Expr:
         for field, inner in type_.fields:
             found = _both(found, _print(s.Member(value, field), inner, depth))
         return found
-    return s.Call("hash64", (value,))
+    return s.Call("hash64", (compared(value, type_),))
 
 
 _EMPTY_PRINT = s.Call("hash64", (s.Call("i64", (s.Int(0),)),))
@@ -541,8 +583,8 @@ OPERATORS: tuple[Operation, ...] = (
     Operation(
         ">>", _alike(2, INTEGERS), _binary(">>>"), "shift right, filling with zeros; the count modulo 64"
     ),
-    Operation("==", _equal, _binary("=="), "whether equal"),
-    Operation("!=", _equal, _binary("!="), "whether different"),
+    Operation("==", _equal, _equality("=="), "whether equal"),
+    Operation("!=", _equal, _equality("!="), "whether different"),
     *(Operation(op, _alike(2, COMPARED, t.BOOL), _binary(op), "comparison") for op in ("<", "<=", ">", ">=")),
     Operation("neg", _alike(1, (t.I64, t.F64)), _negation, "the negative"),
     Operation("pos", _alike(1, NUMBERS), _itself, "itself"),

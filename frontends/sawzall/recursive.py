@@ -1,9 +1,10 @@
 """Types that contain themselves, in arrays and maps: the functions of the operator language that their values need.
 
-A value of such a type is kept as bytes, in one form only: so it is copied, compared and passed on as bytes are, however deep
-it is. `open` gives what it is made of, in which the values of the type inside are bytes again, and `close` the way back.
-Numbers are varints, floats have 8 bytes, texts and what is inside stand behind their length, and entries of maps in the order
-of their keys.
+A value of such a type is kept as bytes, in one form only but for -0.0: so it is copied and passed on as bytes are, however
+deep it is, and compared as they are, too, where the type has no floats. `open` gives what it is made of, in which the values of
+the type inside are bytes again, and `close` the way back. Numbers are varints, floats have 8 bytes, texts and what is inside
+stand behind their length, and entries of maps in the order of their keys. `same` gives what is the same for equal values, in
+which -0.0 is 0.0 and what is inside has no length.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from frontends.sawzall.library import PREFIX
-from frontends.sawzall.operations import CLOSE, OPEN, SHOWN, shown_as
-from frontends.sawzall.types import expression, lowered
+from frontends.sawzall.operations import CLOSE, OPEN, SAME, SHOWN, SIGNLESS, shown_as
+from frontends.sawzall.types import Recursive, expression, lowered
 from frontends.sawzall.values import BYTES, STRING, Values
+from river.classes import frozen
 from river.il.trees import walk
 from river.lang import syntax as s
 from river.lang import types as t
@@ -47,7 +49,14 @@ def functions(consts: Consts, nodes: Iterable[s.Node]) -> tuple[s.Fn, ...]:
 
 def _function(consts: Consts, name: str) -> s.Fn | None:
     """The function of this name, if it is one of them."""
-    for begin, made in ((OPEN, _opening), (CLOSE, _closing), (SHOWN, _showing)):
+    kinds = (
+        (OPEN, _opening),
+        (CLOSE, _closing),
+        (SHOWN, _showing),
+        (SAME, _comparing),
+        (SIGNLESS, _signless),
+    )
+    for begin, made in kinds:
         if name.startswith(begin):
             return made(consts, name, int(name[len(begin) :]))
     return None
@@ -71,46 +80,94 @@ def _showing(consts: Consts, name: str, number: int) -> s.Fn:
 
 def _closing(consts: Consts, name: str, number: int) -> s.Fn:
     """The bytes of a value."""
-    content = lowered(consts.program.recursive[number])
-    lines = "\n".join(_put("x", content, 0))
+    content = consts.program.recursive[number]
+    lines = "\n".join(_Writer().put("x", content, 0))
     return _parsed(
         f'fn {name}(x: {pretty(expression(content))}) -> bytes {{\n  var out = b"";\n{lines}\n  return out;\n}}'
     )
 
 
-def _put(value: str, type_: t.Type, depth: int) -> Iterator[str]:
-    """The statements that write a value behind `out`."""
-    match type_:
-        case t.Optional(inner):
-            yield f"if {value} is none {{ out = out + sawzall_varint(0); }} else {{ out = out + sawzall_varint(1);"
-            yield from _put(f"{value}!", inner, depth)
-            yield "}"
-        case t.Record(fields):
-            for field, inner in fields:
-                yield from _put(f"{value}.{field}", inner, depth)
-        case t.List(item):
-            yield f"out = out + sawzall_varint(len({value})); for {PREFIX}item{depth} in {value} {{"
-            yield from _put(f"{PREFIX}item{depth}", item, depth + 1)
-            yield "}"
-        case t.Map(key, item):
-            yield f"out = out + sawzall_varint(len({value})); for {PREFIX}key{depth} in sort(keys({value})) {{"
-            yield from _put(f"{PREFIX}key{depth}", key, depth + 1)
-            yield from _put(f"{value}[{PREFIX}key{depth}]", item, depth + 1)
-            yield "}"
-        case t.STRING:
-            yield f"out = out + sawzall_recorded(encode({value}));"
-        case t.BYTES:
-            yield f"out = out + sawzall_recorded({value});"
-        case t.F64:  # equal values have equal bytes, and 0 equals -0
-            yield f"out = out + sawzall_float_bytes({value} + 0.0);"
-        case t.BOOL:
-            yield f"out = out + sawzall_varint(if {value} {{ 1 }} else {{ 0 }});"
-        case t.TIME:
-            yield f"out = out + sawzall_varint(micros({value}));"
-        case t.U64:
-            yield f"out = out + sawzall_varint(i64.wrap({value}));"
-        case _:
-            yield f"out = out + sawzall_varint({value});"
+def _comparing(consts: Consts, name: str, number: int) -> s.Fn:
+    """Bytes that are the same for equal values."""
+    value = f'var out = b""; {SIGNLESS}{number}(data, out); return out;'
+    return _parsed(
+        f"fn {name}(data: bytes) -> bytes {{ {value if _has_floats(consts, number) else 'return data;'} }}"
+    )
+
+
+def _has_floats(consts: Consts, number: int) -> bool:
+    """Whether there are floats in the values of a type that contains itself."""
+    seen, left = {number}, [consts.program.recursive[number]]
+    while left:
+        part = left.pop()
+        if part == t.F64:
+            return True
+        left += t.parts(part)
+        if isinstance(part, Recursive) and part.number not in seen:
+            seen.add(part.number)
+            left.append(consts.program.recursive[part.number])
+    return False
+
+
+def _signless(consts: Consts, name: str, number: int) -> s.Fn:
+    """Writes such bytes of a value behind others."""
+    content = consts.program.recursive[number]
+    lines = "\n".join(_Writer(signless=True).put(f"{PREFIX}value", content, 0))
+    opened = f"let {PREFIX}value = {OPEN}{number}(data);"
+    return _parsed(f"fn {name}(data: bytes, ref out: bytes) {{\n  {opened}\n{lines}\n}}")
+
+
+@frozen
+class _Writer:
+    """Writes the statements that write values behind `out`. `signless`: such that equal values give the same."""
+
+    signless: bool = False
+
+    def put(self, value: str, type_: t.Type, depth: int) -> Iterator[str]:
+        """The statements for a value."""
+        match type_:
+            case t.Optional(inner):
+                yield f"if {value} is none {{ out = out + sawzall_varint(0); }} else {{ out = out + sawzall_varint(1);"
+                yield from self.put(f"{value}!", inner, depth)
+                yield "}"
+            case t.Record(fields):
+                for field, inner in fields:
+                    yield from self.put(f"{value}.{field}", inner, depth)
+            case t.List(item):
+                yield f"out = out + sawzall_varint(len({value})); for {PREFIX}item{depth} in {value} {{"
+                yield from self.put(f"{PREFIX}item{depth}", item, depth + 1)
+                yield "}"
+            case t.Map(key, item):
+                yield f"out = out + sawzall_varint(len({value})); for {PREFIX}key{depth} in sort(keys({value})) {{"
+                yield from self.put(f"{PREFIX}key{depth}", key, depth + 1)
+                yield from self.put(f"{value}[{PREFIX}key{depth}]", item, depth + 1)
+                yield "}"
+            case Recursive(_, number) if self.signless:
+                yield f"{SIGNLESS}{number}({value}, out);"
+            case _:
+                yield f"out = out + {self.basic(value, lowered(type_))};"
+
+    def basic(self, value: str, type_: t.Type) -> str:
+        """The bytes of a value of a basic type."""
+        match type_:
+            case t.STRING:
+                return f"sawzall_recorded(encode({value}))"
+            case t.BYTES:
+                return f"sawzall_recorded({value})"
+            case t.F64:
+                return (
+                    f"sawzall_float_bytes({value} + 0.0)"
+                    if self.signless
+                    else f"sawzall_float_bytes({value})"
+                )
+            case t.BOOL:
+                return f"sawzall_varint(if {value} {{ 1 }} else {{ 0 }})"
+            case t.TIME:
+                return f"sawzall_varint(micros({value}))"
+            case t.U64:
+                return f"sawzall_varint(i64.wrap({value}))"
+            case _:
+                return f"sawzall_varint({value})"
 
 
 def _opening(consts: Consts, name: str, number: int) -> s.Fn:

@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING, Literal, assert_never, cast
 from frontends.sawzall import typed as z
 from frontends.sawzall.check import UNDEFINED
 from frontends.sawzall.library import PREFIX
-from frontends.sawzall.operations import CLOCKS, CLOSE, DRAWS, MATCHES, OPEN, OPERATIONS, UNKNOWN_ZONE
+from frontends.sawzall.operations import (
+    CLOCKS,
+    CLOSE,
+    DRAWS,
+    MATCHES,
+    OPEN,
+    OPERATIONS,
+    UNKNOWN_ZONE,
+    recursive,
+)
 from frontends.sawzall.saw import saw
 from frontends.sawzall.times import Zone, zone
 from frontends.sawzall.types import FINGERPRINT, Proto, expression
@@ -503,7 +512,7 @@ class Values:
         if operation.name in DRAWS:
             return self.random(expr)
         args = self.every(expr.args)
-        again = operation.repeats or operation.guard is not None
+        again = operation.repeats or operation.guard is not None or any(map(recursive, types))
         args = tuple(
             self.bound(arg, type_, "operand") if again or _display(arg) else arg
             for arg, type_ in zip(args, types, strict=True)

@@ -553,6 +553,14 @@ FRONTENDS: Final = (
         "tests/frontends/test_sawzall_run.py::test_top",
     ),
     Mutant(
+        "zeros-told-apart",
+        "-0.0 differs from 0.0 in values of types that contain themselves",
+        "frontends/sawzall/recursive.py",
+        "return True\n        left += t.parts(part)",
+        "return False\n        left += t.parts(part)",
+        "tests/frontends/test_sawzall_program.py::test_scripts_hold[recursive.szl-reference]",
+    ),
+    Mutant(
         "maximum-keeps-one-fewer",
         "a table of the n greatest keeps n - 1",
         "frontends/sawzall/templates/extreme.river",
