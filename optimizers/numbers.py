@@ -6,12 +6,13 @@ Paper: Cocke, Schwartz, "Programming languages and their compilers" (1970), sect
 from __future__ import annotations
 
 import struct
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, cast
 
 from optimizers.queries import topological, users
 from river.classes import define, field, fields, has_fields
 from river.il.annotations import annotated, directives
+from river.il.trees import Same
 from river.lang import typed
 
 if TYPE_CHECKING:
@@ -45,14 +46,6 @@ class Numbers:
             tuple[str, ...], g.Instance
         ] = {}  # by what is read; texts are compared where that is the same
         seen: dict[Hashable, list[g.Instance]] = {}
-        bodies: dict[int, Hashable] = {}
-
-        def body(instance: g.Instance) -> Hashable:
-            op = instance.operator
-            if id(op) not in bodies:
-                bodies[id(op)] = ("extern", op.target) if isinstance(op, typed.Extern) else exact(op)
-            return bodies[id(op)]
-
         for index in topological(graph):
             instance = graph.instances[index]
             op = instance.operator
@@ -66,8 +59,8 @@ class Numbers:
             before = len(found.pairs)
             other = first.setdefault(inputs, instance)
             if other is not instance:
-                seen.setdefault((body(other), inputs), [other])
-                found.meet(instance, seen.setdefault((body(instance), inputs), []))
+                seen.setdefault((_body(Same(other.operator)), inputs), [other])
+                found.meet(instance, seen.setdefault((_body(Same(op)), inputs), []))
             if len(found.pairs) == before and (twins := _twins(op, inputs)):
                 found.twins[index] = twins
         return found
@@ -83,6 +76,12 @@ class Numbers:
         if others:
             self.apart.append((others[0].index, instance.index))
         others.append(instance)
+
+
+@lru_cache(maxsize=2048)
+def _body(op: Same[typed.Operator | typed.Extern]) -> Hashable:
+    """What an operator computes, as a key; the graph of each round of passes has mostly the operators of the one before."""
+    return ("extern", op.value.target) if isinstance(op.value, typed.Extern) else exact(op.value)
 
 
 def _twins(op: typed.Operator | typed.Extern, inputs: tuple[str, ...]) -> Mapping[int, int]:

@@ -5,11 +5,13 @@ Paper: River §4.2 (`@Fuse`, `@Parallel`, `@Commutative`, `@Keys`, `@Group`); `@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from river.classes import evolve, frozen
 from river.diagnostics import Diagnostic, Note, Rejected, closest
 from river.il.program import Annotation, Use
+from river.il.trees import Same
 from river.lang import syntax as s
 from river.lang.types import List, Record, Type
 
@@ -171,14 +173,18 @@ def annotated(use: Use) -> Annotations:
 
     Raises: Rejected with il-annotation-argument, il-annotation-repeated.
     """
-    if not use.annotations:
-        return NOTHING
+    return _annotated(Same(use)) if use.annotations else NOTHING
+
+
+@lru_cache(maxsize=8192)
+def _annotated(use: Same[Use]) -> Annotations:
+    """The same; passes ask for those of each use many times."""
     said: dict[str, Any] = {}
     regions: list[Region] = []
     unknown: list[Annotation] = []
     seen: set[str] = set()
     errors: list[Diagnostic] = []
-    for annotation in use.annotations:
+    for annotation in use.value.annotations:
         name = annotation.name
         if name in NAMES and name not in REPEATED and name in seen:
             errors.append(Diagnostic("il-annotation-repeated", f"`@{name}` is given twice", annotation.span))
