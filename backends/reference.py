@@ -158,8 +158,7 @@ def _trap(graph: Graph, queue: str, head: Any, fault: Fault) -> Trap:
     if not isinstance(found, Trap):
         _, site, code, _ = cast("tuple[str, int | None, str, Any]", fault.info)  # as `erase` makes them
         found = Trap(code, (), operator.name, site, operator.span)
-    if found.span is None:  # code that no text was written for, such as a frontend's
-        found.span = operator.span
+    found.placed(operator.span)
     if not isinstance(head, Mark):
         found.item = graph.queues[queue].type, head
     found.happened(graph.instances[end.instance].use.within)

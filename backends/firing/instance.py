@@ -129,10 +129,7 @@ class Instance:
         try:
             left = self.work(limit)
         except Trap as trap:
-            if (
-                trap.span is None
-            ):  # code that no text was written for, such as a frontend's, or no place is to blame
-                trap.span = self.operator.span
+            trap.placed(self.operator.span)
             raise
         finally:
             self.settle()
@@ -182,8 +179,7 @@ class Instance:
                 self._careful(fire, rest)
             except Trap as trap:
                 self.fired += left - length_hint(rest) - 1
-                if trap.span is None:  # code that no text was written for, such as a frontend's
-                    trap.span = self.operator.span
+                trap.placed(self.operator.span)
                 if type_ is not None:
                     trap.item = type_, arguments[len(arguments) - length_hint(rest) - 1]
                 if self._report is None or not own(trap):

@@ -386,6 +386,5 @@ def make(setting: Setting, native: NativeOperator) -> Machine:
 def told(operator: typed.Operator, found: NativeTrap) -> Trap:
     """The trap that machine code tells of."""
     trap = explained(operator, found)
-    if trap.span is None:  # code that no text was written for, such as a frontend's
-        trap.span = operator.span
+    trap.placed(operator.span)
     return trap

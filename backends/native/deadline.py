@@ -1,7 +1,8 @@
 """A deadline for each firing (il.md 2.4, trap `deadline`): who takes longer is ended.
 
 Machine code notes the row that it is about to fire, and asks now and then whether to stop. Somebody looks now and then where
-each operator is: one that stands where it stood a deadline ago is told to stop. Nothing is counted while code runs.
+each operator is: one that stands where it stood a deadline ago is told to stop. Nothing is counted while code runs. What asks
+tells, if it is to stop, by the word that is the site of a trap, in which loop or function it stands: `in_loop`, `in_function`.
 """
 
 from __future__ import annotations
@@ -11,13 +12,39 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from river.classes import define, field
+from river.lang import typed
+from river.lang.trees import nodes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from backends.native.operator import NativeOperator
+    from river.source import Span
 
     Place = tuple[int, int]
+
+
+def in_loop(number: int) -> int:
+    """What stands for the loop of this number."""
+    return -2 - 2 * number
+
+
+def in_function(index: int) -> int:
+    """What stands for the function at this index, outside of its loops."""
+    return -3 - 2 * index
+
+
+def span_of(op: typed.Operator, site: int) -> Span | None:
+    """The place that `site` stands for."""
+    index, function = divmod(-2 - site, 2)
+    if site > -2:
+        return None
+    if function:
+        return op.fns[index].span if index < len(op.fns) else None
+    found = {
+        node.span for node in nodes(op) if isinstance(node, typed.For | typed.While) and node.loop == index
+    }
+    return found.pop() if len(found) == 1 else None
 
 
 @define(eq=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from backends.native.deadline import span_of
 from river.lang import typed
 from river.lang import types as t
 from river.lang.evaluate import Trap
@@ -19,6 +20,8 @@ def explained(op: typed.Operator, found: NativeTrap) -> Trap:
     """The trap of an operator's firing. Operands are shown where they are whole numbers of at most 64 bits."""
     if found.code == RATE:
         return rate_violation(op, found.site, found.operands[0])
+    if found.code == "deadline":
+        return Trap(found.code, span=span_of(op, found.site))
     for node in nodes(op):
         if getattr(node, "site", None) == found.site:
             match node:

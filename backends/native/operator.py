@@ -334,7 +334,7 @@ class NativeOperator:
         """
         alone = name.split(".", 1)[0] in ("item", "rated") and not any(v.written for v in self.operator.vars)
         if not alone or end - row == 1:
-            return Fired(row, trap=NativeTrap("deadline", -1, row, ()))
+            return Fired(row, trap=NativeTrap("deadline", _number(self._context, "site"), row, ()))
         fired = self.fire(name, columns, row, row + 1, limit)
         if fired.row == row or fired.stopped or fired.full:
             return fired

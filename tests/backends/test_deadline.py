@@ -66,7 +66,33 @@ def test_a_firing_that_takes_too_long_ends_the_run(
     with pytest.raises(Rejected) as caught:
         run(text, inputs, native=native, workers=workers)
     (found,) = caught.value.diagnostics
-    assert (found.code, found.span is None) == ("trap-deadline", False)
+    assert found.code == "trap-deadline"
+    assert found.span is not None
+    assert found.span.text.startswith("while")
+
+
+@pytest.mark.parametrize("native", ["on", "off"])
+@pytest.mark.parametrize(
+    ("x", "place"), [(1, "while n"), (2, "for i"), (3, "f"), (4, "while e"), (5, "while n > 4")]
+)
+def test_a_deadline_stands_at_the_innermost_loop_of_the_text(x: int, place: str, native: str) -> None:
+    text = """input t: i64; output o: i64;
+    fn fib(n: i64) -> i64 { if n < 2 { return 1; } return fib(n - 1) + fib(n - 2); }
+    fn go(n: i64) -> i64 { var e = n; while e == 4 { e = 4; } return e; }
+    operator x(t: i64) -> (o: i64) { on t(x) {
+      var n = x;
+      while n == 1 { n = 1; }
+      for i in 0..9 { while n > 4 { n = 5; } }
+      if x == 2 { for i in 0..1000000000000 { n = n +% i; } }
+      if x == 3 { n = fib(90); }
+      for i in 0..2 { n = go(n); }
+      emit o n; } }
+    (o) <- x(t);"""
+    with pytest.raises(Rejected) as caught:
+        run(text, {"t": [x]}, native=native)
+    (found,) = caught.value.diagnostics
+    assert found.span is not None
+    assert found.span.text.startswith(place)
 
 
 @pytest.mark.parametrize("native", ["on", "off"])

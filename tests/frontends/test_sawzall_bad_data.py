@@ -70,7 +70,7 @@ def test_endless_records_meet_a_deadline_and_no_other_is_lost(tmp_path: Path) ->
     assert undefined.read_text().splitlines()[1:] == ["9:26,`a[9223372036854775807]`: index out of range"]
     status, out, err = shown(*args, "--deadline", "50ms")
     assert status == 1
-    assert "error[trap-deadline]" in err
+    assert "script.szl:5:1: error[trap-deadline]" in err
     assert 'while handling the item "endless"' in err
     data.write_text("one\ndeep\ntwo\n")
     status, out, err = shown(*args[:-2], "--on-error", "skip")

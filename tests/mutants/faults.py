@@ -553,6 +553,14 @@ FRONTENDS: Final = (
         "tests/frontends/test_sawzall_run.py::test_top",
     ),
     Mutant(
+        "late-in-the-outer-loop",
+        "a deadline that passes in an inner loop is told at the outer one",
+        "backends/native/lower/frame.py",
+        "self.stands = in_loop(item.loop)",
+        "self.stands = in_loop(item.loop) if self.stands == -1 else self.stands",
+        "tests/backends/test_deadline.py::test_a_deadline_stands_at_the_innermost_loop_of_the_text[5-while n > 4-on]",
+    ),
+    Mutant(
         "zeros-told-apart",
         "-0.0 differs from 0.0 in values of types that contain themselves",
         "frontends/sawzall/recursive.py",

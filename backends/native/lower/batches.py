@@ -11,6 +11,7 @@ from typing import Final
 
 from backends.native.computed import compute, constant, has_room, needs_code
 from backends.native.contract import ARENA_SIZE, Handler, Reason, handlers_of, key_type
+from backends.native.deadline import in_function
 from backends.native.idioms import void
 from backends.native.ir import Builder, FunctionText
 from backends.native.lanes import Lanes, fireable, widen
@@ -175,6 +176,7 @@ def _function(
     prologue(b)
     f = Frame(module, op, b, "trapped", functions=functions, constants=constants, depth="%depth")
     f.recursive = again
+    f.stands = in_function(functions.index(name))
     f.fleeting = fleeting(fn.body)
     params = ["ptr %context", "i64 %depth", "ptr %result"]
     for i, param in enumerate(fn.params):

@@ -6,10 +6,12 @@ part of a place (`owned` copies), does it stay beyond the firing (`keep` copies 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, assert_never
 
 from backends.native.contract import CODES, CONTEXT
+from backends.native.deadline import in_loop
 from backends.native.derived.copying import replaceable
 from backends.native.idioms import (
     clear,
@@ -82,6 +84,7 @@ class Frame:
     functions: tuple[str, ...] = ()
     depth: str = "0"
     recursive: bool = False  # whether functions of the operator may call themselves
+    stands: int = -1  # the loop or function that is written (see `deadline`)
     unpolled: int = 1  # how often the innermost loop may go round without asking whether to stop
     blocks: dict[tuple[str, int], str] = field(factory=dict[tuple[str, int], str])
     fleeting: frozenset[int] = frozenset()
@@ -141,10 +144,23 @@ class Frame:
         self.b.at(good)
 
     def poll(self) -> None:
-        """Leaves if the operator is to stop."""
+        """Leaves if the operator is to stop, and tells where."""
         stop = self.b.op(f"load volatile i64, ptr {self.context('stop')}")
-        self.b.branch(self.b.op(f"icmp ne i64 {stop}, 0"), self.exit, goes := self.b.fresh("goes"), rare=True)
+        stops, goes = self.b.fresh("stops"), self.b.fresh("goes")
+        self.b.branch(self.b.op(f"icmp ne i64 {stop}, 0"), stops, goes, rare=True)
+        self.b.at(stops)
+        self.b.do(f"store i64 {self.stands}, ptr {self.context('site')}")
+        self.b.go(self.exit)
         self.b.at(goes)
+
+    @contextmanager
+    def going_round(self, item: typed.For | typed.While) -> Generator[None, None, None]:
+        """What is written now is in a loop."""
+        before = self.stands
+        if item.span is not None:  # else no text was written for it
+            self.stands = in_loop(item.loop)
+        yield
+        self.stands = before
 
     # --------------------------------------------------------------------------------------------- reading
 

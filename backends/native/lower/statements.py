@@ -83,16 +83,18 @@ def statement(f: Frame, item: typed.Stmt) -> None:
         case typed.Branch():
             _branch(f, item)
         case typed.For():
-            loop(
-                f,
-                item.range,
-                item.slots,
-                lambda: block(f, item.body),
-                lambda leave, again: _enter(f, item.loop, leave, again),
-                ahead=_unknown(f, item),
-            )
+            with f.going_round(item):
+                loop(
+                    f,
+                    item.range,
+                    item.slots,
+                    lambda: block(f, item.body),
+                    lambda leave, again: _enter(f, item.loop, leave, again),
+                    ahead=_unknown(f, item),
+                )
         case typed.While():
-            _while(f, item)
+            with f.going_round(item):
+                _while(f, item)
         case typed.Break(number):
             _leave(f, f.loops[number].depth)
             f.b.go(f.loops[number].leave)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from river.lang import typed
     from river.lang.values import TrapSignal
+    from river.source import Span
 
 Frame: TypeAlias = "list[Any]"
 Run: TypeAlias = "Callable[[Frame], Any]"
@@ -52,7 +53,7 @@ class Compilation:
 
     fns: tuple[typed.Fn, ...] = ()
     consts: tuple[typed.Value, ...] = ()
-    tick: Callable[[], None] = memory.check
+    tick: Callable[[Span | None], None] = lambda _span: memory.check()
     functions: list[Run] = field(factory=list[Run])
     owned: frozenset[int] = frozenset()  # slots whose value dies with the frame
     signals: dict[tuple[str, int], Signal] = field(factory=dict[tuple[str, int], Signal])
@@ -67,11 +68,14 @@ def trapped(signal: TrapSignal, node: typed.Node, operator: str, site: int | Non
     return Trap(signal.code, signal.operands, operator, site, node.span)
 
 
-def ticker(poll: Callable[[], None] | None) -> Callable[[], None]:
-    """Counts calls; at every `POLL_EVERY`th it polls, and looks after the memory. What it gives may raise MemoryError."""
+def ticker(poll: Callable[[], None] | None) -> Callable[[Span | None], None]:
+    """Counts calls; at every `POLL_EVERY`th it polls, and looks after the memory. What it gives may raise MemoryError.
+
+    It takes the place of the loop or call that is under way, where a trap of `poll` without a place stands then.
+    """
     left = POLL_EVERY
 
-    def tick() -> None:
+    def tick(span: Span | None) -> None:
         nonlocal left
         left -= 1
         if left <= 0:
@@ -79,6 +83,10 @@ def ticker(poll: Callable[[], None] | None) -> Callable[[], None]:
             memory.check()
             unless_ended()
             if poll is not None:
-                poll()
+                try:
+                    poll()
+                except Trap as trap:
+                    trap.span = trap.span or span
+                    raise
 
     return tick

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
-from typing import Any, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
 from river.classes import frozen
 from river.lang import typed
@@ -28,6 +28,9 @@ from river.lang.values import (
     mutable_form,
     thawer,
 )
+
+if TYPE_CHECKING:
+    from river.source import Span
 
 # ---------------------------------------------------------------------------------------------- reading
 
@@ -212,14 +215,14 @@ def _itself(value: Any) -> Any:
 
 
 def ranges(
-    code: Compilation, over: typed.Counted | typed.Expr, names: int
+    code: Compilation, over: typed.Counted | typed.Expr, names: int, span: Span | None
 ) -> Callable[[Frame], Iterable[Any]]:
-    """What lists the items of a loop, or pairs when it has two names."""
+    """What lists the items of a loop, or pairs when it has two names. `span`: of the loop."""
     source, tick = _range(code, over, names), code.tick
 
     def polled(f: Frame) -> Iterable[Any]:
         for item in source(f):
-            tick()
+            tick(span)
             yield item
 
     return polled
@@ -246,7 +249,7 @@ def _numbered(value: Callable[[Frame], Iterable[Any]]) -> Callable[[Frame], Iter
 
 
 def _comprehension(code: Compilation, expr: typed.Comprehension) -> Run:
-    source, value = ranges(code, expr.range, len(expr.slots)), own(code, expr.value)
+    source, value = ranges(code, expr.range, len(expr.slots), expr.span), own(code, expr.value)
     cond = None if expr.cond is None else expression(code, expr.cond)
     if len(expr.slots) == 2:
         first, second = expr.slots
@@ -286,13 +289,13 @@ def _apply(code: Compilation, expr: typed.Apply) -> Run:
 def _argument(code: Compilation, arg: typed.Expr | typed.Lambda) -> Run:
     if not isinstance(arg, typed.Lambda):
         return expression(code, arg)
-    body, tick = expression(code, arg.body), code.tick
+    body, tick, span = expression(code, arg.body), code.tick, arg.span
     if len(arg.slots) == 1:
         (slot,) = arg.slots
 
         def one(f: Frame) -> Callable[[Any], Any]:
             def function(a: Any) -> Any:
-                tick()
+                tick(span)
                 f[slot] = a
                 return body(f)
 
@@ -303,7 +306,7 @@ def _argument(code: Compilation, arg: typed.Expr | typed.Lambda) -> Run:
 
     def several(f: Frame) -> Callable[..., Any]:
         def function(*values: Any) -> Any:
-            tick()
+            tick(span)
             for slot, value in zip(slots, values, strict=True):
                 f[slot] = value
             return body(f)
@@ -414,7 +417,7 @@ def _call(code: Compilation, expr: typed.Call) -> Run:
     def call(f: Frame) -> Any:
         depth: int = f[DEPTH] + 1
         frame = [*[arg(f) for arg in args], *pad, (), depth, f[OUTS], f[VARIABLES]]
-        tick()
+        tick(expr.span)
         run = functions[number]
         return run(frame) if depth % NESTED != 1 or depth == 1 else further(run, frame, depth, expr)
 
@@ -438,7 +441,7 @@ def _call_by_reference(
                 slots.append(None)
             else:
                 slots.append(arg(f))
-        tick()
+        tick(expr.span)
         for i, where in wheres:
             slots[i] = where.get(f, keys[i])
         depth: int = f[DEPTH] + 1

@@ -163,7 +163,7 @@ def _branch(code: Compilation, item: typed.Branch) -> Run:
 
 
 def _for(code: Compilation, item: typed.For) -> Run:
-    source, body = ranges(code, item.range, len(item.slots)), block(code, item.body)
+    source, body = ranges(code, item.range, len(item.slots), item.span), block(code, item.body)
     leave, again = code.signal("break", item.loop), code.signal("continue", item.loop)
     if len(item.slots) == 2:
         first, second = item.slots
@@ -197,7 +197,7 @@ def _while(code: Compilation, item: typed.While) -> Run:
             signal = body(f)
             if signal is not None and signal is not again:
                 return None if signal is leave else signal
-            tick()
+            tick(item.span)
         return None
 
     return loop

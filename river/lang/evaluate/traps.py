@@ -64,6 +64,16 @@ class Trap(Exception):  # noqa: N818 - the word of the IL
         self.within: tuple[str, ...] = ()
         """What users call the parts of their program in one of which it happened."""
 
+    def placed(self, operator: Span | None) -> None:
+        """Stands at its operator if it has no place: code that no text was written for, or nothing there is to blame.
+
+        A deadline may pass anywhere, also in what a language brings with it, which is no text of the user's.
+        """
+        if self.span is None or (
+            self.code == "deadline" and operator is not None and self.span.source != operator.source
+        ):
+            self.span = operator
+
     def happened(self, within: Iterable[tuple[str, Span | None]]) -> None:
         """Notes where it happened, of the parts whose work the operator does: those in whose text the trap stands, else all."""
         places = tuple(within)
