@@ -189,6 +189,18 @@ def test_an_else_belongs_to_the_nearest_if() -> None:
     assert item.then.other is not None
 
 
+@pytest.mark.parametrize("end", ["", ";", "  /* else */ ; // if\n"])
+def test_an_else_behind_a_stream(end: str) -> None:
+    stream = "int->int filter { work pop 1 push 1 { push(pop()); } }" + end
+    text = f"int->int pipeline Main {{ if (a) add {stream} else if (b) add {stream} else add F; add {stream} add F; }}"
+    body = read(text).streams[0].body
+    first, *others = body
+    assert isinstance(first, c.If)
+    assert isinstance(first.other, c.If)
+    assert first.other.other is not None
+    assert [type(item) for item in others] == [c.Add, c.Add]
+
+
 def test_loops() -> None:
     kinds = [type(item) for item in work("for (;;) break; while (a) continue; do { x++; } while (b); ; {}")]
     assert kinds == [c.For, c.While, c.While, c.Block]

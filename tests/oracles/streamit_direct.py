@@ -456,8 +456,6 @@ class Filter(Actor):
                     late = False
                     if self.turn(body):
                         return
-                    if item.late and not self.value(cond):
-                        return
             case ty.Break():
                 raise Leave("break")
             case ty.Continue():
@@ -551,7 +549,10 @@ class Filter(Actor):
         new = operand
         if expr.operation is not None:
             new = self.apply(expr.operation, expr.type, [old, operand], expr.type)
-        holder[key] = new
+        if isinstance(old, list):  # a function may change the array of its caller
+            old[:] = new
+        else:
+            holder[key] = new
         return old if expr.after else new
 
     def complex(self, operation: str, x: Any, y: Any) -> Any:
