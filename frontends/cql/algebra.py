@@ -33,6 +33,10 @@ def _view(program: ty.Program, view: ty.View) -> Iterator[str]:
     columns = ", ".join(f"{name}: {spelled(kind)}" for name, kind in view.row.fields)
     yield f"{shown}{view.kind} {view.name} {{{columns}}}"
     depth = 1
+    if view.called is not None:
+        called = view.called
+        yield f"  call {called.target} {_text(called.operands)} as {called.column}"
+        depth = 2
     if view.query.operator is not None:
         yield f"  {view.query.operator}"
         depth = 2

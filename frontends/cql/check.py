@@ -7,7 +7,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
-from frontends.cql import closed, windows
+from frontends.cql import closed, externs, windows
 from frontends.cql import syntax as c
 from frontends.cql import typed as ty
 from frontends.cql.assume import STAMP, assumed
@@ -27,7 +27,7 @@ from frontends.sql import typed as r
 from frontends.sql.check import joined_by_name, select, with_elements
 from frontends.sql.dates import DATE, WRITTEN, from_data
 from frontends.sql.dates import read as as_read
-from frontends.sql.expressions import Column, RowExpressions, spelled, substitute
+from frontends.sql.expressions import EXTERN, Column, RowExpressions, spelled, substitute
 from river.classes import define, evolve, field, frozen
 from river.diagnostics import closest
 from river.il.library import Library
@@ -38,7 +38,7 @@ from river.lang.scope import Declared, Scope, expression, resolve
 from river.report import Failed, Report
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 TYPES: Mapping[str, Declared] = MappingProxyType(
     {
@@ -74,10 +74,28 @@ def check(program: c.Program) -> ty.Program:
     """
     report = Report()
     functions = decimals.Functions()
-    known = Scope(TYPES, ChainMap(*(cast("dict[str, s.Fn]", each) for each in (functions, scope().fns))))
+    stand_ins = [externs.stand_in(function) for function in program.externs]
+    called = {fn.name: fn for fn in stand_ins}
+    known = Scope(
+        TYPES, ChainMap(*(cast("dict[str, s.Fn]", each) for each in (functions, called, scope().fns)))
+    )
     return _Checker(
-        flat(with_tables(inlined(program, known, report), report)), report, known, functions
+        flat(with_tables(inlined(program, known, report), report)),
+        report,
+        known,
+        functions,
+        _externs(program),
     ).program()
+
+
+def _externs(program: c.Program) -> Mapping[str, externs.Extern]:
+    """The functions in Python, by the names that expressions call."""
+    found: dict[str, externs.Extern] = {}
+    for each in program.externs:
+        params = tuple((name, resolve(type_, Scope(TYPES))) for name, type_ in each.params)
+        result = resolve(each.result, Scope(TYPES))
+        found[f"{EXTERN}{each.name}"] = externs.Extern(each.name, each.target, params, result)
+    return found
 
 
 @frozen
@@ -100,6 +118,7 @@ class _Checker:
     """What expressions may name."""
     functions: decimals.Functions
     """Those of `scope` that are the program's own."""
+    externs: Mapping[str, externs.Extern]
     decls: dict[str, c.Decl] = field(factory=dict[str, c.Decl])
     named: dict[str, _Named] = field(factory=dict[str, _Named])
     views: list[ty.View] = field(factory=list[ty.View])
@@ -170,6 +189,7 @@ class _Checker:
         found = RowExpressions(self.report, self.scope, (decl.name,), (row,), "in `by`").find(
             texts(stamp, frozenset(dict(row.fields)))
         )
+        externs.refuse(found.expr, self.report)
         if found.type not in (t.I64, t.TIME):
             message = f"a time stamp is `int` or `time`, this is `{spelled(found.type)}`"
             help_line = (
@@ -325,6 +345,7 @@ class _Checker:
             relation = self.renamed(relation, query)
         if self.report.errors > before:
             raise Failed
+        sources, relation = self.calling(decl, sources, relation)
         sources, relation = growing(sources, relation, self.tau)
         self.removable(sources, relation)
         monotonic = closed.grows(sources, relation) and all(self.grows(source) for source in sources)
@@ -343,6 +364,31 @@ class _Checker:
         )
         found = ty.Query(sources, relation, _OPERATORS[operator], span=query.span)
         return ty.View(decl.name, kind, row, stamp, found, output, span=decl.name_span)
+
+    def calling(
+        self, decl: c.Decl, sources: tuple[ty.Source, ...], relation: r.Relation
+    ) -> tuple[tuple[ty.Source, ...], r.Relation]:
+        """What calls functions in Python reads relations that do."""
+        known = list(sources)
+
+        def below(inner: r.Relation, called: externs.Called) -> r.Relation:
+            name = fresh(f"{decl.name}_{called.column}", {*self.decls, *self.named})
+            row = t.Record((*inner.row.fields, (called.column, called.type)))
+            own, inner = growing(*_renumbered(known, inner), self.tau)
+            self.removable(own, inner)
+            stays = closed.grows(own, inner) and all(map(self.grows, own))
+            told = tuple(closed.columns(own, inner).items()) if stays else ()
+            self.named[name] = _Named("relation", row, None, stays, told)
+            stamp = ty.Stamp(STAMP, column=False)
+            query = ty.Query(own, inner, None, span=decl.span)
+            self.views.append(
+                ty.View(name, "relation", row, stamp, query, output=False, called=called, span=decl.name_span)
+            )
+            known.append(ty.Source(name, name, row, None, told, span=decl.span))
+            return r.Input(len(known) - 1, row, span=inner.span)
+
+        found = externs.apart(relation, self.externs, below, self.report)
+        return (sources, relation) if found is relation else _renumbered(known, found)
 
     def removable(self, sources: tuple[ty.Source, ...], relation: r.Relation) -> None:
         """Refuses aggregates of the user's that do not say what a row that goes makes of them, where rows go."""
@@ -464,6 +510,22 @@ class _Checker:
         return (source.window is None and self.named[source.name].monotonic) or isinstance(
             source.window, ty.Unbounded | ty.Buckets
         )
+
+
+def _renumbered(
+    sources: Sequence[ty.Source], relation: r.Relation
+) -> tuple[tuple[ty.Source, ...], r.Relation]:
+    """A relation over those of the sources alone that it reads."""
+    read = sorted({node.index for node in walk(relation) if isinstance(node, r.Input)})
+
+    def rewrite(node: s.Node) -> s.Node:
+        return (
+            evolve(node, index=read.index(node.index))
+            if isinstance(node, r.Input)
+            else rebuild(node, rewrite)
+        )
+
+    return tuple(sources[i] for i in read), cast("r.Relation", rewrite(relation))
 
 
 def _sources(query: c.Query) -> dict[str, None]:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from frontends.cql.aggregates import fold
+from frontends.cql.externs import refuse
 from frontends.cql.parse import NO_AGGREGATE, NUMBER_ROWS
 from frontends.cql.quoted import texts
 from frontends.sql import syntax as q
-from frontends.sql.expressions import aggregate_of, is_known
+from frontends.sql.expressions import EXTERN, aggregate_of, is_known
 from river.classes import evolve
 from river.diagnostics import closest
 from river.il.trees import rebuild, walk
@@ -42,15 +43,23 @@ def inlined(program: c.Program, scope: Scope, report: Report) -> c.Program:
         if len(set(names)) < len(names):
             report.error("cql-function", f"two parameters of `{function.name}` have one name", function.span)
         functions[function.name] = function
+    externs: dict[str, c.ExternFunction] = {}
+    for extern in program.externs:
+        if is_known(extern.name.lower()) or extern.name in (*functions, *externs):
+            message = f"there is a function `{extern.name}` already"
+            report.error("cql-function", message, extern.span, "give it another name")
+        if len(dict(extern.params)) < len(extern.params):
+            report.error("cql-function", f"two parameters of `{extern.name}` have one name", extern.span)
+        externs[extern.name] = extern
     values = {parameter.name: texts(parameter.value) for parameter in program.parameters}
     for parameter in program.parameters:
         if any(isinstance(node, s.Name | s.Member) for node in walk(values[parameter.name])):
             message = f"the value of `:{parameter.name}` is written out"
             report.error("cql-parameter", message, parameter.span, "write a number, a text or a time")
             values[parameter.name] = s.NoneValue()
-    work = _Inline(functions, values, report)
+    work = _Inline(functions, externs, values, report)
     for aggregate in program.aggregates:
-        if is_known(aggregate.name.lower()) or aggregate.name in (*functions, *work.folds):
+        if is_known(aggregate.name.lower()) or aggregate.name in (*functions, *externs, *work.folds):
             message = f"there is a function `{aggregate.name}` already"
             report.error("cql-aggregate", message, aggregate.span, "give it another name")
             continue
@@ -61,6 +70,8 @@ def inlined(program: c.Program, scope: Scope, report: Report) -> c.Program:
                 (part, cast("s.Expr", work.written(texts(value, known), ())))
                 for part, value in aggregate.parts
             )
+            for _, part in parts:
+                refuse(part, report)
             work.folds[aggregate.name] = fold(evolve(aggregate, parts=parts), scope, report)
     decls = tuple(cast("c.Decl", work.written(decl, ())) for decl in program.decls)
     return evolve(program, decls=decls, functions=(), aggregates=(), parameters=())
@@ -70,9 +81,14 @@ class _Inline:
     """What names stand for."""
 
     def __init__(
-        self, functions: Mapping[str, c.ScalarFunction], values: Mapping[str, s.Expr], report: Report
+        self,
+        functions: Mapping[str, c.ScalarFunction],
+        externs: Mapping[str, c.ExternFunction],
+        values: Mapping[str, s.Expr],
+        report: Report,
     ) -> None:
         self.functions = functions
+        self.externs = externs
         self.values = values
         self.report = report
         self.folds: dict[str, r.Fold | None] = {}
@@ -89,6 +105,11 @@ class _Inline:
                 return self.value(node)
             case s.Call(name, args) if name in self.functions:
                 return self.called(node, self.functions[name], tuple(map(rewrite, args)), inside)
+            case s.Call(name, args) if name in self.externs:
+                given = self.given(node, self.externs[name], tuple(map(rewrite, args)))
+                if given is None:  # it was refused
+                    return s.NoneValue(span=node.span)
+                return evolve(node, function=f"{EXTERN}{name}", args=tuple(given.values()))
             case s.Call(name, args) if name.removesuffix(".distinct") in self.folds:
                 return self.aggregated(node, tuple(map(rewrite, args)))
             case q.Over("named", (s.Name(window),)):
@@ -133,6 +154,24 @@ class _Inline:
             return s.Call("count", (), span=call.span)
         return q.Folded(name, cast("tuple[s.Expr, ...]", args), fold=found, span=call.span)
 
+    def given(
+        self, call: s.Call, function: c.ScalarFunction | c.ExternFunction, args: tuple[s.Node, ...]
+    ) -> dict[str, s.Expr] | None:
+        """The operands of a call, each held to the type of its parameter; None, and an error, if there are more or fewer."""
+        if len(args) != len(function.params):
+            message = f"`{function.name}` takes {len(function.params)} operands, not {len(args)}"
+            self.report.error("cql-function", message, call.span)
+            return None
+        return {
+            param: cast(
+                "s.Expr",
+                q.Stated(
+                    cast("s.Expr", arg), type_, f"operand `{param}` of `{function.name}`", span=arg.span
+                ),
+            )
+            for (param, type_), arg in zip(function.params, args, strict=True)
+        }
+
     def called(
         self, call: s.Call, function: c.ScalarFunction, args: tuple[s.Node, ...], inside: tuple[str, ...]
     ) -> s.Node:
@@ -143,14 +182,9 @@ class _Inline:
                 "cql-function", f"`{name}` calls itself", function.span, "write it without that"
             )
             return s.NoneValue(span=call.span)
-        if len(args) != len(function.params):
-            message = f"`{name}` takes {len(function.params)} operands, not {len(args)}"
-            self.report.error("cql-function", message, call.span)
+        given = self.given(call, function, args)
+        if given is None:
             return s.NoneValue(span=call.span)
-        given = {
-            param: q.Stated(cast("s.Expr", arg), type_, f"operand `{param}` of `{name}`", span=arg.span)
-            for (param, type_), arg in zip(function.params, args, strict=True)
-        }
 
         def rewrite(node: s.Node) -> s.Node:
             match node:

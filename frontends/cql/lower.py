@@ -29,6 +29,7 @@ from river.lang.values import BOUNDS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from frontends.cql.externs import Called
     from river.source import Span
 
 Args = tuple[tuple[str, s.TemplateArg], ...]
@@ -396,6 +397,8 @@ class Lowering:
             rows = inner.relation(view.query.relation, quiet=quiet)
             if view.query.operator is not None:
                 rows = inner.stream(rows, view.query.operator, own, quiet=quiet)
+        if view.called is not None:
+            rows = self.called(rows, view, view.called, own)
         shown = [
             source
             for other in self.source.views
@@ -409,6 +412,20 @@ class Lowering:
         if not view.output:
             return ()
         return (self.output(view, Deltas(self.copies[view.name].pop(), view.row, own)),)
+
+    def called(self, rows: Deltas, view: ty.View, called: Called, own: s.TypeExpr) -> Deltas:
+        """Deltas with what a function in Python gives for each row."""
+        columns = tuple((n, s.Member(s.Name("r"), n)) for n, _ in rows.row.fields)
+        given = t.Record((*rows.row.fields, (called.column, called.operand_types)))
+        made = record((*columns, (called.column, called.operands.body)))
+        before = self.mapped(rows, given, made, f"{view.name}_operands", called.span)
+        operator, queue = self.fresh(f"{view.name}_python"), self.fresh(f"{view.name}_values")
+        port, out = s.Port("x", self.delta(before.type), "tau"), s.Out("y", self.delta(own), "tau")
+        self.operators.append(
+            s.Extern(operator, (port,), (), (out,), called.target, scalar=True, span=called.span)
+        )
+        self.use(queue, operator, (before.queue,), (), called.span)
+        return Deltas(queue, view.row, own)
 
     def output(self, view: ty.View, rows: Deltas) -> p.Output:
         """The output of a view: the net changes of a relation, or the stamped rows of a stream."""

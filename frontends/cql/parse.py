@@ -206,6 +206,7 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
             parameters=tuple(arg for arg in args if isinstance(arg, c.Parameter)),
             functions=tuple(arg for arg in args if isinstance(arg, c.ScalarFunction)),
             aggregates=tuple(arg for arg in args if isinstance(arg, c.AggregateFunction)),
+            externs=tuple(arg for arg in args if isinstance(arg, c.ExternFunction)),
             span=self.span(tree),
         )
 
@@ -222,6 +223,15 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
         name, *params, result, body = args
         given = tuple(each for each in params if each is not None)
         return c.ScalarFunction(str(name), given, result, body, span=self.span(tree))
+
+    def extern_decl(self, tree: Tree[Token], args: Args) -> c.ExternFunction:
+        name, *params, result, quoted = args
+        given, target = tuple(each for each in params if each is not None), str(quoted).strip("'")
+        module, colon, function = target.partition(":")
+        if not (colon and all(part.isidentifier() for part in (*module.split("."), function))):
+            message = f"`{target}` names no Python function"
+            self.report("syntax-extern", message, self.token_span(quoted), "write 'module:function'")
+        return c.ExternFunction(str(name), given, result, target, span=self.span(tree))
 
     def aggregate_part(self, tree: Tree[Token], args: Args) -> tuple[str, s.Expr]:
         return str(args[0]), args[1]

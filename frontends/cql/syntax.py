@@ -174,6 +174,16 @@ class ScalarFunction(s.Node):
 
 
 @frozen
+class ExternFunction(s.Node):
+    """`fn name(x: int): int = extern python "module:function";`."""
+
+    name: str
+    params: tuple[tuple[str, s.TypeExpr], ...]
+    result: s.TypeExpr
+    target: str
+
+
+@frozen
 class AggregateFunction(s.Node):
     """`aggregate name(x: int): int {init: {...}; add: {...}; remove: {...}; value: ...};`; `parts` as they stand in the text."""
 
@@ -196,3 +206,4 @@ class Program(s.Node):
     parameters: tuple[Parameter, ...] = ()
     functions: tuple[ScalarFunction, ...] = ()
     aggregates: tuple[AggregateFunction, ...] = ()
+    externs: tuple[ExternFunction, ...] = ()

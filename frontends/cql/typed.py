@@ -13,6 +13,7 @@ from river.lang import syntax as s
 from river.lang import types as t
 
 if TYPE_CHECKING:
+    from frontends.cql.externs import Called
     from frontends.sql import typed as r
     from river.diagnostics import Diagnostic
 
@@ -160,7 +161,10 @@ class Input(s.Node):
 
 @frozen
 class View(s.Node):
-    """A stream or relation made by a query. `output`: whether the world sees it."""
+    """A stream or relation made by a query. `output`: whether the world sees it.
+
+    `called`: what its rows have as their last column.
+    """
 
     name: str
     kind: Kind
@@ -168,6 +172,7 @@ class View(s.Node):
     stamp: Stamp
     query: Query
     output: bool
+    called: Called | None = None
 
 
 @frozen

@@ -109,6 +109,10 @@ def aggregate_of(expr: s.Node) -> str | None:
             return None
 
 
+EXTERN = "extern."
+"""What stands before the names of functions that the user writes in another language; their types are in the scope."""
+
+
 def is_known(name: str) -> bool:
     """Whether `name`, in small letters, is a function or an aggregate that every query knows."""
     return name in FUNCTIONS or name in SEVERAL or name in AGGREGATES or name in _OF_DIFFERENT
@@ -469,7 +473,7 @@ class RowExpressions:
                 return self.several(name, args, expr)
             case _ if name in FUNCTIONS:
                 return self.function(FUNCTIONS[name], function, args, expr)
-            case _ if function in OPERATIONS and name not in ABSENT:
+            case _ if (function in OPERATIONS and name not in ABSENT) or function.startswith(EXTERN):
                 return self.operation(args, expr)
             case _:
                 known = [*FUNCTIONS, *SEVERAL, *AGGREGATES, "cast", "extract", "date_trunc"]

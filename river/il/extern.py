@@ -4,7 +4,12 @@ The function is called once for each item as `function(port, item, variables)`: 
 inputs, the item, and a list of the variables in the order of the signature, all frozen values; the function changes a
 variable by assigning to its place in the list. It returns, or yields, pairs `(out, item)`: the position of the output and
 the item for it. Values have the Python forms of `river.lang.values`; mutable containers are taken too and frozen.
-Whatever it raises, and whatever it gives that has not the declared type, is the trap `extern-failed`.
+
+`extern python scalar "module:function"` is a function of values: its input and its output are deltas, whose rows are alike but
+for the last field. That is a record of operands on the input, and what `function(*operands)` gives on the output; for operands
+that are none, as a whole, it is none.
+
+Whatever the function raises, and whatever it gives that has not the declared type, is the trap `extern-failed`.
 """
 
 from __future__ import annotations
@@ -13,8 +18,10 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, cast
 
 from river.diagnostics import Diagnostic
+from river.il.annotations import row_type
 from river.lang.evaluate import Trap
 from river.lang.scope import show
+from river.lang.types import Record
 from river.lang.values import freezer, well_typed
 
 if TYPE_CHECKING:
@@ -48,6 +55,9 @@ def compile_extern(extern: typed.Extern, function: Function) -> Fire:
             "extern-failed", (reason,), extern.target, None, extern.span, f"`{extern.target}`: {reason}"
         )
 
+    if extern.scalar:
+        function = _by_rows(extern, function, failed)
+
     def fire(port: int, item: Any, state: list[Any], emitted: list[list[Any]]) -> None:
         for i, freeze in freezers:  # an operator that shares the variable may have left it mutable
             state[i] = freeze(state[i])
@@ -76,6 +86,29 @@ def compile_extern(extern: typed.Extern, function: Function) -> Fire:
                 except TypeError:
                     var = extern.vars[i]
                     raise failed(f"gave {new!r} to variable `${var.name}`, not `{show(var.type)}`") from None
+
+    return fire
+
+
+def _by_rows(extern: typed.Extern, function: Callable[..., Any], failed: Callable[[str], Trap]) -> Function:
+    """The operator that a function of values is, over deltas."""
+    row = row_type(extern.outs[0].type)
+    assert isinstance(row, Record)  # noqa: S101 - the checker has seen to it
+    column, type_ = row.fields[-1]
+    take = _taker(type_)
+
+    def value(operands: tuple[Any, ...] | None) -> Any:
+        if operands is None:
+            return None
+        found = function(*operands)
+        try:
+            return take(found)
+        except TypeError:
+            raise failed(f"gave {found!r} for `{column}`, not `{show(type_)}`") from None
+
+    def fire(_port: int, delta: Any, _variables: list[Any]) -> Iterable[tuple[int, Any]]:
+        tau, *parts = delta
+        return [(0, (tau, *([(*row[:-1], value(row[-1])) for row in rows] for rows in parts)))]
 
     return fire
 

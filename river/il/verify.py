@@ -624,6 +624,8 @@ class _Verifier:
         op = instance.operator
         if all(out.by is None for out in op.outs) or all(port.by is None for port in op.ports):
             return
+        if isinstance(op, typed.Extern) and op.scalar:  # it passes the key on
+            return
         why = "its body is not text" if isinstance(op, typed.Extern) else mark_obstacle(op)
         if why is not None:
             message = f"`{op.name}` must state `on mark`: {why}"

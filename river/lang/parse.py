@@ -481,7 +481,7 @@ class StmtBuilder(TypesBuilder, ExprBuilder):
         )
 
     def extern(self, tree: Tree[Token], args: Args) -> s.Extern:
-        (name, ports, variables, outs), quoted = args
+        (name, ports, variables, outs), scalar, quoted = args
         target = self.text(quoted)
         module, colon, function = target.partition(":")
         names = [*module.split("."), function]
@@ -493,7 +493,10 @@ class StmtBuilder(TypesBuilder, ExprBuilder):
                 self.span(tree),
                 'write "module:function"',
             )
-        return s.Extern(name, ports, variables, outs, target, span=self.span(tree))
+        return s.Extern(name, ports, variables, outs, target, scalar is not None, span=self.span(tree))
+
+    def scalar_word(self, tree: Tree[Token], args: Args) -> bool:
+        return True
 
     def signature(self, tree: Tree[Token], args: Args) -> tuple[str, Any, Any, Any]:
         name, ports, variables, outs = args

@@ -387,7 +387,7 @@ def operator_doc(node: s.Operator) -> Doc:
 
 def extern_doc(node: s.Extern) -> Doc:
     """The layout of an operator that is written in Python."""
-    return (_signature(node), " = extern python ", quoted(node.target), ";")
+    return (_signature(node), " = extern python ", "scalar " if node.scalar else "", quoted(node.target), ";")
 
 
 def template_doc(node: s.Template) -> Doc:

@@ -639,13 +639,14 @@ class Operator(Node):
 
 @frozen
 class Extern(Node):
-    """`operator f(ports; vars) -> (outs) = extern python "module:function";`."""
+    """`operator f(ports; vars) -> (outs) = extern python "module:function";`; `scalar`: a function of values."""
 
     name: str
     ports: tuple[Port, ...]
     vars: tuple[VarParam, ...]
     outs: tuple[Out, ...]
     target: str
+    scalar: bool = False
 
 
 @frozen

@@ -518,10 +518,11 @@ class Operator(Node):
 
 @frozen
 class Extern(Node):
-    """A user-defined Python operator: the signature, and `module:function` (called per item; see backends)."""
+    """A user-defined Python operator: the signature, and `module:function`, called per item or, if `scalar`, per row."""
 
     name: str
     ports: tuple[Port, ...]
     vars: tuple[VarParam, ...]
     outs: tuple[Out, ...]
     target: str
+    scalar: bool = False

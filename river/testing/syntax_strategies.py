@@ -283,7 +283,7 @@ operator_definitions = st.builds(
     tuples(handlers),
 )
 targets = st.tuples(paths, names).map(":".join)
-externs = st.builds(s.Extern, *_signature, targets)
+externs = st.builds(s.Extern, *_signature, targets, st.booleans())
 function_types = st.builds(s.FunctionType, tuples(types(1)), types(1))
 template_params = st.builds(s.TemplateParam, capitals, st.sampled_from(["type", "fields"])) | st.builds(
     s.TemplateParam, lower_names, types(2) | function_types

@@ -25,6 +25,21 @@ N = TypeVar("N", bound=typed.Node)
 KEYS = (t.I64, t.I32, t.U64, t.TIME, t.DURATION)
 
 
+def _adds_column(port: typed.Port, out: typed.Out) -> bool:
+    """Whether deltas on an output are those of the input but for the last column, which is a record there, or none."""
+    match port.type, out.type:
+        case (
+            t.Record((("tau", at), ("ins", t.List(t.Record(rows)) as ins), ("del", gone))),
+            t.Record((("tau", to), ("ins", t.List(t.Record(made)) as outs), ("del", left))),
+        ) if ins == gone and outs == left and port.by == out.by and rows and made:
+            operands, value = rows[-1][1], made[-1][1]
+            if isinstance(operands, t.Optional):
+                operands = operands.inner if isinstance(value, t.Optional) else operands
+            return at == to and rows[:-1] == made[:-1] and isinstance(operands, t.Record)
+        case _:
+            return False
+
+
 def operator(op: s.Operator | s.Extern, scope: Scope) -> typed.Operator | typed.Extern:
     """The checked operator.
 
@@ -39,7 +54,14 @@ def operator(op: s.Operator | s.Extern, scope: Scope) -> typed.Operator | typed.
         raise Rejected(c.report)
     if isinstance(op, s.Extern):
         params = tuple(typed.VarParam(name, type_, written=True) for name, type_ in variables)
-        return typed.Extern(op.name, ports, params, outs, op.target, span=op.span)
+        if op.scalar and not (
+            len(ports) == len(outs) == 1 and not params and _adds_column(ports[0], outs[0])
+        ):
+            message = f"`{op.name}` is no operator that puts a value in the place of operands"
+            hint = "the last field of the rows of its one input is a record of operands, of its output their value"
+            c.error("lang-scalar-extern", message, op.span, hint)
+            raise Rejected(c.report)
+        return typed.Extern(op.name, ports, params, outs, op.target, op.scalar, span=op.span)
     c.outs, c.variables = outs, variables
     c.local_fns = fn_table(op.fns)
     _unique(c, op.fns, "function")
