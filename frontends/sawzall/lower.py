@@ -9,6 +9,7 @@ from frontends.sawzall import typed as z
 from frontends.sawzall.body import PRINTS, binary, handler, local_function, port, static
 from frontends.sawzall.calls import drawing, draws, emitting, reached
 from frontends.sawzall.check import UNDEFINED
+from frontends.sawzall.itemwise import itemwise
 from frontends.sawzall.library import needed
 from frontends.sawzall.messages import LOCALS as MESSAGE_LOCALS
 from frontends.sawzall.messages import functions as messages
@@ -37,6 +38,7 @@ def lower(program: z.Program) -> p.Program:
     The map operator has an output for each table, and `undefined` if something may be undefined. A collection is such an
     output itself; every other table is a variable that a reducer fills, seen through a view.
     """
+    program = itemwise(program)
     bodies = (program.body, *(function.body for function in program.functions))
     drawn = any(draws(inside(body), program.tables) for body in bodies)
     return _Lowering(program, drawn).program()

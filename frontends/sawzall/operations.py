@@ -847,6 +847,7 @@ PLACES: tuple[Operation, ...] = (
         "in front of as many blanks as are missing", repeats=True,
     ),
     Operation("bytes of items", _fixed(t.BYTES, t.List(t.I64)), _library("of_items"), "a byte of the lowest 8 bits of each"),
+    Operation("items of bytes", _fixed(t.List(t.I64), t.BYTES), _library("items"), "each byte as a whole number"),
     Operation("copies of a byte", _fixed(t.BYTES, t.I64, t.I64), _library("copies"), "one byte so often"),
     Operation("copies of a character", _fixed(t.STRING, t.I64, t.STRING), _library("text"), "one character so often"),
     Operation(

@@ -515,3 +515,15 @@ def test_now_is_when_the_run_began(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     before = time.time_ns() // 1000
     first, second = (int(shown(str(script), "--backend", "reference")[1]) for _ in range(2))
     assert before <= first < second <= time.time_ns() // 1000
+
+
+def test_bytes_change_one_by_one_in_linear_time(tmp_path: Path) -> None:
+    script = tmp_path / "bytes.szl"
+    script.write_text("""
+        flip: function(b: bytes): bytes { for (i: int = 0; i < len(b); i++) b[i] = b[i] ^ 255; return b; };
+        b: bytes = new(bytes, 200000, 65);
+        for (i: int = 0; i < len(b); i++) b[i] = i;
+        emit stdout <- format("%d %d %b", len(b), b[199999], flip(flip(b)) == bytes(string(b, "hex"), "hex"));
+    """)
+    status, out, err = shown(str(script))  # copied each time, they would be 80 GB
+    assert (status, out, err) == (0, "200000 63 true\n", "")

@@ -561,6 +561,14 @@ FRONTENDS: Final = (
         "tests/backends/test_deadline.py::test_a_deadline_stands_at_the_innermost_loop_of_the_text[5-while n > 4-on]",
     ),
     Mutant(
+        "bytes-beyond-255",
+        "a number that is assigned to a byte keeps more than its lowest 8 bits",
+        "frontends/sawzall/itemwise.py",
+        "z.Constant(t.I64, 255)",
+        "z.Constant(t.I64, 511)",
+        "tests/frontends/test_sawzall_program.py::test_scripts_hold[bytewise.szl-reference]",
+    ),
+    Mutant(
         "zeros-told-apart",
         "-0.0 differs from 0.0 in values of types that contain themselves",
         "frontends/sawzall/recursive.py",
