@@ -193,14 +193,12 @@ class Writer:
         self.out.append(stmt)
 
     def bind(self, key: str, type_: ty.Type, value: s.Expr, span: Span | None, *, fixed: bool) -> None:
-        """A local variable: `let` when nothing changes it."""
+        """A local variable: `let` when nothing changes it, nor what it is a part of."""
         name = self.unused(key.partition("#")[0])
         self.names[key] = s.Name(name)
         kind = self.setting.type(type_)
-        if fixed and (
-            isinstance(type_, ty.Struct)
-            or (not isinstance(type_, ty.Vector | ty.Portal) and t.is_flat(type_))
-        ):
+        borrows = _has_array(type_) and not self.stable(value)
+        if fixed and not borrows and not isinstance(type_, ty.Vector | ty.Portal):
             self.put(s.Let(name, kind, value, span=span))
         else:
             self.variable.add(name)
@@ -209,7 +207,7 @@ class Writer:
     def pin(self, value: s.Expr, type_: ty.Type) -> s.Expr:
         """The value, kept as it is now."""
         name = self.unused("t")
-        if isinstance(type_, ty.Vector):
+        if _has_array(type_):
             self.put(s.VarDecl(name, self.setting.type(type_), value, span=value.span))
         else:
             self.put(s.Let(name, self.setting.type(type_), value, span=value.span))
@@ -931,6 +929,15 @@ def message_list(setting: FilterScope, portal: ty.Param) -> s.TypeExpr:
 def message_port(portal: str) -> str:
     """The output of the messages that go to a portal."""
     return f"to_{portal.replace('#', '_')}"
+
+
+def _has_array(type_: ty.Type) -> bool:
+    """Whether it is an array or has one in it: a `let` of such is no copy."""
+    match type_:
+        case ty.Struct(_, fields):
+            return any(_has_array(part) for _, part in fields)
+        case _:
+            return isinstance(type_, ty.Vector)
 
 
 def _asking(setting: FilterScope, writer: Writer) -> tuple[Cursor, list[s.Param]]:

@@ -501,6 +501,25 @@ def test_an_array_may_change_when_it_has_been_pushed() -> None:
     assert output(text, [5, 3, 2]) == [0, 6, 4]
 
 
+def test_structs_with_arrays_are_values() -> None:
+    text = """
+    struct Cell { int[2] v; }
+    int->int filter Swap {
+      Cell[2] cells;
+      int total(Cell a, int n, Cell b) { return 100 * a.v[0] + 10 * n + b.v[0]; }
+      work pop 1 push 3 {
+        cells[0].v[0] = pop();
+        Cell c = cells[0];
+        cells[0] = cells[1];
+        cells[1] = c;
+        push(c.v[0]);
+        push(cells[0].v[0]);
+        push(total(cells[1], cells[1].v[0]++, cells[1]));
+      }
+    }"""
+    assert output(text, [4, 7]) == [4, 0, 445, 7, 5, 778]
+
+
 def test_files_are_inputs_and_outputs() -> None:
     text = """
     void->void pipeline Main {

@@ -512,8 +512,10 @@ class Filter(Actor):
             case ty.StructPart(_, whole, index):
                 return self.value(whole)[index]
             case ty.Call(_, name, args, changes):
-                values = [self.value(arg) for arg in args]
-                return self.call(name, [v if i in changes else copy(v) for i, v in enumerate(values)])
+                given = enumerate(args)
+                return self.call(
+                    name, [self.value(x) if i in changes else copy(self.value(x)) for i, x in given]
+                )
             case ty.Update():
                 return self.update(expr)
             case _:
@@ -660,6 +662,8 @@ class Filter(Actor):
                 return single(float(a))
             case "i32.wrap":
                 return wrap(math.trunc(a)) if abs(a) < 1 << 31 else -(1 << 31)
+            case "rem.trunc":
+                return single(math.fmod(a, b))
             case "string":
                 return text(a, of)
             case "min" | "max":
