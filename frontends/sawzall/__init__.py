@@ -2,7 +2,7 @@
 
 Nouns: `syntax` (what a text says), `typed` (names resolved, types known), `types`, `operations` (operators and functions),
 `times` (their texts), `tables` (kinds of tables), `library` (functions in the operator language, `*.river`). Verbs:
-`parse` (with `protofile`), `check` (with `expressions`, `names`, `calls`), `lower` (with `itemwise`, `body`, `values`,
+`parse` (with `protofile`, `habits`), `check` (with `expressions`, `names`, `calls`), `lower` (with `itemwise`, `body`, `values`,
 `messages`, `recursive`, `reduce`).
 The reducers are templates, in `templates/*.river`, namespace `sawzall`.
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Literal, assert_never, cast
 
 from frontends.sawzall import syntax as a
@@ -1072,7 +1073,8 @@ class _Checker:
             case _:
                 found = exprs.infer(value)
                 if not any(isinstance(node, z.Call | z.Invoke | z.StatementValue) for node in walk(found)):
-                    hint = "assign it to a variable"
+                    twice = re.match(r"(\+\+|--)\s*([\w.]+)$", value.span.text if value.span else "")
+                    hint = "assign it to a variable" if twice is None else f"write `{twice[2]}{twice[1]};`"
                     self.report.warn("sawzall-no-effect", "this value is not used", value.span, hint)
                 return z.Evaluate(found, span=span)
 

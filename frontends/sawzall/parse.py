@@ -119,7 +119,13 @@ _IMPORT = re.compile(r"""\bimport\s*(?:public\s*|weak\s*)?(?:"([^"\n]*)"|'([^'\n
 
 def _read(source: Source) -> z.Program:
     """The tree of one text."""
-    return SawzallBuilder(source).build(PARSER.parse(source))
+    try:
+        tree = PARSER.parse(source)
+    except Rejected as found:
+        from frontends.sawzall.habits import advised  # few texts need it
+
+        raise advised(found) from None
+    return SawzallBuilder(source).build(tree)
 
 
 @define

@@ -184,3 +184,37 @@ def test_what_is_missing_is_not_lost_among_operators() -> None:
         items("x = 1 y = 2;")
     (diagnostic,) = found.value.diagnostics
     assert (diagnostic.message, diagnostic.help) == ("unexpected `y`", "expected one of an operator or `;`")
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("x = 3; // three", "a comment begins with `#`, and ends with the line"),
+        ("/* three */ x = 3;", "a comment begins with `#`, and ends with the line"),
+        ("a[1].n += 2;", "write `a[1].n = a[1].n + ...;`"),
+        ("x <<= 2;", "write `x = x << ...;`"),
+        ("x = y > 1 ? 2 : 3;", "a choice is a statement, `if (c) ...; else ...;`"),
+        ("x = y++;", "it has no value: write `y++;` as a statement of its own"),
+        ("if x > 1 y = 2;", "write `if (...)`, with parentheses"),
+        ("while x > 1 { y = 2; }", "write `while (...)`, with parentheses"),
+        ("if (x = 1) y = 2;", "`=` is a statement: to compare is written `==`"),
+        ("string s = 3;", "the type stands behind the name: `s: string = ...;`"),
+        ("for (int i = 0; i < 3; i++) x = i;", "the type stands behind the name: `i: int = ...;`"),
+        ("unsigned long n;", "the type stands behind the name, as in `n: int = ...;`"),
+        ("const k = 3;", "write `k := ...;`"),
+        ("x = (int) 3.5;", "a conversion is written `int(...)`"),
+        ("x = y->z;", "a field is written `y.z`"),
+        ("a: int[3];", "an array has the type `array of int`"),
+        ('emit stdout << "a";', "a value is sent by `<-`"),
+        ("f(a: int): int { return a; };", "a function is declared `f: function(a: int): int { ... };`"),
+        ("# two\nx = 2  # two\n\ny = 3;", "put `;` at the end of line 2"),
+        ("f: function() { x = 2; }\ny = 3;", "put `;` at the end of line 1"),
+        ("x = 1, y = 2;", "expected one of an operator or `;`"),
+    ],
+)
+def test_habits_of_other_languages_are_told_what_is_written_here(text: str, hint: str) -> None:
+    with pytest.raises(Rejected) as caught:
+        items(text)
+    (found,) = caught.value.diagnostics
+    assert found.code in ("syntax-unexpected", "syntax-comment")
+    assert (found.help or "").startswith(hint)
