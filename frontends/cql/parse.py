@@ -16,9 +16,10 @@ from frontends.sql.expressions import aggregate_of, is_known
 from frontends.sql.parse import SQL, SqlBuilder
 from river.classes import evolve
 from river.diagnostics import Rejected, closest
-from river.il.trees import rebuild
+from river.il.trees import rebuild, walk
 from river.lang import syntax as s
 from river.lang.grammar import EXPR, LEXICAL, QUOTED_NAMES, TYPES, compose, module
+from river.lang.operations import OPERATIONS
 from river.lang.parse import TypesBuilder
 from river.source import Span
 
@@ -477,8 +478,24 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
         self.report("syntax-within", message, span, help_line)
         return s.NoneValue(span=span)
 
-    def nested_value(self, tree: Tree[Token], args: Args) -> q.Nested:
+    def one_of(self, tree: Tree[Token], args: Args) -> s.Expr:
+        value, inverted, given = args
+        written = tree.children[2]
+        nested = not isinstance(written, str) and str(written.data) == "nested_value"
+        rows = _written_rows(given.query) if isinstance(given, q.Nested) else None
+        if rows is not None and nested and all(len(row) == 1 for row in rows):
+            return self.unless(inverted, self.among(value, tuple(row[0] for row in rows), self.span(tree)))
+        if nested and not isinstance(given, q.Nested):  # the one value of a query that reads nothing
+            return self.unless(inverted, self.among(value, (given,), self.span(tree)))
+        return super().one_of(tree, args)
+
+    def nested_value(self, tree: Tree[Token], args: Args) -> s.Node:
         self.value_of(args[0])
+        match _written_rows(args[0]):
+            case ((value,),) if not isinstance(value, s.NoneValue) and not _may_aggregate(value):
+                return value
+            case _:
+                pass
         return q.Nested("value", args[0], span=self.span(tree))
 
     def value_of(self, query: c.Query) -> None:
@@ -656,3 +673,24 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
     def whole(self, token: Token) -> int:
         """The value of a whole number."""
         return int(token, 16 if token[:2] in {"0x", "0X"} else 10)
+
+
+def _written_rows(query: s.Node) -> tuple[tuple[s.Expr, ...], ...] | None:
+    """The rows of a query that is nothing but rows that are written out."""
+    match query:
+        case c.Query(
+            q.Select((q.Star(None),), (q.Unnest(items=None, rows=rows) as source,)) as select, None, ()
+        ) if select == q.Select(select.items, (source,)) and rows:
+            return rows
+        case _:
+            return None
+
+
+def _may_aggregate(value: s.Expr) -> bool:
+    """Whether a value calls what may be an aggregate of the program's own, which is of the rows of its query."""
+    names = (node.function for node in walk(value) if isinstance(node, s.Call))
+    return any(not is_known(name.lower()) and name not in OPERATIONS and name not in _CASTS for name in names)
+
+
+_CASTS = frozenset({"cast", "try_cast", "extract", "date_trunc", "date_part", "like", "ilike", "json at"})
+"""Functions that are read by themselves."""

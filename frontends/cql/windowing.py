@@ -109,12 +109,16 @@ def _sessions(query: Query, source: ty.Source, window: ty.Sessions, rows: Deltas
     args: Args = (("R", rows.type), ("O", shown.type), ("Tau", tau), ("K", kind), ("key", key), ("row", row))
     number, name = expression(t.I64), "growing_sessions" if window.grows else "sessions"
     if window.grows:
-        args += (numbered(query)[0], ("gap", s.Int(window.gap)))
+        args += (
+            numbered(query)[0],
+            ("gap", s.Int(window.gap)),
+            ("top", s.Int(query.whole.last - window.gap)),
+        )
         open_ = (s.FieldType("start", tau), s.FieldType("last", number))
         due = _due(number, kind)
     else:
         span, gap = query.whole.span(window.gap)
-        args += (("Span", span), ("gap", gap))
+        args += (("Span", span), ("gap", gap), ("top", query.whole.instant(query.whole.last - window.gap)))
         open_ = (
             s.FieldType("start", tau),
             s.FieldType("last", tau),

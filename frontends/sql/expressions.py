@@ -51,6 +51,7 @@ AGGREGATES: Mapping[str, tuple[str, int]] = MappingProxyType(
         **{name: (name, 1) for name in ("var_pop", "var_samp", "stddev_pop", "stddev_samp", "median", "mode")},
         **{name: (name, 2) for name in ("min_by", "max_by", "string_agg")},
         **{name: (name, 2) for name in ("covar_pop", "covar_samp", "corr", "regr_slope", "regr_intercept", "regr_r2")},
+        "regr_count": ("regr_count", 2),
         "mean": ("avg", 1), "every": ("bool_and", 1), "any_value": ("min", 1), "variance": ("var_samp", 1),
         "stddev": ("stddev_samp", 1), "quantile_cont": ("quantile", 2), "percentile_cont": ("quantile", 2),
         "arg_min": ("min_by", 2), "arg_max": ("max_by", 2), "listagg": ("string_agg", 2), "count_if": ("count_if", 1),
@@ -59,7 +60,9 @@ AGGREGATES: Mapping[str, tuple[str, int]] = MappingProxyType(
     }
 )  # fmt: skip
 """Aggregates by each of their names: the name that they have from then on, and how many operands they take."""
-PAIRS = frozenset({"covar_pop", "covar_samp", "corr", "regr_slope", "regr_intercept", "regr_r2"})
+PAIRS = frozenset(
+    {"covar_pop", "covar_samp", "corr", "regr_slope", "regr_intercept", "regr_r2", "regr_count"}
+)
 """Aggregates of two numbers, of the rows that have both."""
 _OF_DIFFERENT = {"approx_count_distinct": "count", "count_distinct": "count", "collect_set": "array_agg"}
 """Other names of aggregates of different values; for some, exact is close enough."""
@@ -1092,6 +1095,8 @@ class Groups(RowExpressions):
             )
             condition = test if condition is None else s.Binary("and", condition, test)
             function, argument = "count", Found(s.Int(1), t.I64)
+        if function == "regr_count":
+            function = "count"
         if condition is not None:
             argument = self.when(condition, argument, inside)
         kind = strip(argument.type)

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from frontends.sql import syntax as q
+from frontends.sql.expressions import has_aggregate
 from frontends.sql.intervals import interval
 from river.classes import evolve
 from river.il.trees import rebuild
@@ -94,6 +95,27 @@ class SqlBuilder(ExprBuilder):
             qualify=qualify,
             span=self.span(tree),
         )
+
+    def written_row(self, tree: Tree[Token], args: Args) -> q.Select:
+        """A query that reads nothing: one row that is written out."""
+        span, values, names = self.span(tree), list[s.Expr](), list[str]()
+        for i, item in enumerate(args[0]):
+            if (
+                isinstance(item, q.Item)
+                and isinstance(item.value, s.Name)
+                and item.value.name.lower() == "from"
+            ):
+                place = item.value.span or span  # read as the name of a column
+                self.report("syntax-unexpected", "unexpected `from`", place, "say what is selected before it")
+                continue
+            if isinstance(item, q.Star) or has_aggregate(item.value):
+                message = "this is of the rows of a source, and the query has none"
+                self.report("syntax-from", message, item.span or span, "write `from` and a source")
+                continue
+            values.append(item.value)
+            names.append(item.name or f"column{i + 1}")
+        rows = q.Unnest("", "values", rows=(tuple(values),), columns=tuple(names), span=span)
+        return q.Select((q.Star(span=span),), (rows,), span=span)
 
     def distinct(self, tree: Tree[Token], args: Args) -> bool:
         return True
@@ -251,13 +273,17 @@ class SqlBuilder(ExprBuilder):
                 pass
             case _:  # only `position(a in b)` has it so, which takes it apart
                 return self.unless(inverted, s.Call("in", (value, given), span=span))
+        return self.unless(inverted, self.among(value, items, span))
+
+    def among(self, value: s.Expr, items: tuple[s.Expr, ...], span: Span) -> s.Expr:
+        """Whether a value is one of those that are written out."""
         found: list[s.Expr] = [
             s.Call("unknown", (), span=span)
             if isinstance(item, s.NoneValue)
             else s.Binary("==", value, item, span=span)
             for item in items
         ]
-        return self.unless(inverted, s.joined("or", found, span))
+        return s.joined("or", found, span)
 
     def like(self, tree: Tree[Token], args: Args) -> s.Expr:
         value, inverted, word, pattern, escape = args

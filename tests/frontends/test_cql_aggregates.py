@@ -84,6 +84,7 @@ SAME = {
     "corr(i, f)": "nullif(corr(i, f), 'nan')",
     "regr_slope(f, i)": "nullif(regr_slope(f, i), 'nan')",
     "regr_intercept(f, q)": "nullif(regr_intercept(f, q), 'nan')",
+    "regr_count(f, q)": None,
     "regr_r2(i, f)": "nullif(regr_r2(i, f), 'nan')",
     "approx_count_distinct(k)": "count(distinct k)",
     "percentile_cont(0.5) within group (order by i desc)": "quantile_cont(i, 0.5)",

@@ -73,10 +73,50 @@ def test_streams(query: str, same: str) -> None:
             "select a, lead(q, 1, 7) over w as b from s where q is not null window w as (order by a, ts)",
             "select a, coalesce(lead(q) over (order by a, ts), 7) as b from s where q is not null",
         ),
+        ("select a, k from s where a in (values (1), (2))", "select a, k from s where a in (1, 2)"),
+        ("select a, k from s where a not in (values (1), (2))", "select a, k from s where a not in (1, 2)"),
+        (
+            "select a, (select a + 1) as b from s where a in (select 3)",
+            "select a, a + 1 as b from s where a = 3",
+        ),
+        (
+            "select a, n from s[range 2], (select 2 as n, 'x' as l) as v where l = k",
+            "select a, 2 as n from s[range 2] where k = 'x'",
+        ),
+        (
+            "select a, w from s cross join lateral table(unnest(array[a, q])) as v(w)",
+            "select a, w from s, unnest(array[a, q]) as w",
+        ),
     ],
 )
 def test_windows(query: str, same: str) -> None:
     assert told(query, "relation") == told(same, "relation") != []
+
+
+def test_none_among_values_is_unknown() -> None:
+    assert told("select a from s where a not in (values (1), (null))", "relation") == []
+
+
+@pytest.mark.parametrize("backend", ["reference", "multicore"])
+@pytest.mark.parametrize(
+    ("query", "last"),
+    [
+        (
+            "select k, window_end, count(*) as n from session(s partition by k, 5) group by k, window_end",
+            (10, 1),
+        ),
+        ("select k, window_end, window_start from session(s partition by k, 5)", (10, 5)),
+    ],
+)
+def test_sessions_at_the_least_instant(query: str, last: tuple[int, int], backend: str) -> None:
+    least, greatest = -(1 << 63), (1 << 63) - 1
+    rows = [(least, 1, "x", None), (least + 2, 1, "x", None), (5, 1, "x", None), (greatest - 6, 1, "x", None)]
+    program = river.compile(f"{HEAD}v: relation = {query};", lang="cql")
+    found = [tuple(row.values()) for row in program.run({"s": rows}, backend=backend)["v"].to_pylist()]
+    assert found[0][:4] == (least, "+", "x", least + 5)
+    assert found[-2] == (5, "+", "x", *last)
+    assert found[-1][:4] == (greatest - 6, "+", "x", greatest - 1)
+    assert {row[3] for row in found if row[0] == least + 2 and row[1] == "+"} == {least + 7}
 
 
 LISTS = """select k, array_agg(a) as xs, array_agg(a order by ts desc) as ys, string_agg(a, '-' order by ts desc) as zs,

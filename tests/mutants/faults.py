@@ -521,6 +521,14 @@ FRONTENDS: Final = (
         "tests/frontends/test_cql_aggregates.py::test_aggregates_say_at_every_instant_what_duckdb_says[False]",
     ),
     Mutant(
+        "cql-session-of-no-length",
+        "the first row of a session does not say how long it is by then",
+        "frontends/cql/templates/tables.river",
+        "if open { longer = now - e.last; }",
+        "longer = now - e.last;",
+        "tests/frontends/test_cql_engines.py::test_sessions_at_the_least_instant",
+    ),
+    Mutant(
         "cql-part-without-number",
         "a row whose part is a float that is no number is not among its own",
         "frontends/cql/unnest.py",
