@@ -72,8 +72,8 @@ class _Balance:
     def flow(self, graph: ty.Graph) -> Flow:
         """What a part takes and gives."""
         match graph:
-            case ty.Node(rates=rates):
-                if rates.push is None or rates.asks:
+            case ty.Node(rates=rates, first=first):
+                if rates.push is None or rates.asks or (first is not None and first.asks):
                     raise NotFixed
                 return Flow(Fraction(rates.pop), Fraction(rates.push))
             case ty.Identity():

@@ -101,9 +101,12 @@ class _Form:
     streaming: list[s.Fn] = field(factory=list[s.Fn])  # functions that take or give items
     seen: tuple[Intervals, ...] = field(init=False)
     asks: bool = field(init=False)  # a firing of some use asks for its items
+    asks_first: bool = field(init=False)  # its first one does, which is `prework`
 
     def __attrs_post_init__(self) -> None:
-        self.asks = any(use.node.rates.asks for use in self.uses)
+        first = [use.node.first for use in self.uses if use.node.first is not None]
+        self.asks_first = any(rates.asks for rates in first)
+        self.asks = self.asks_first or any(use.node.rates.asks for use in self.uses)
         self.usage = Usage.of(self.filter)
         self.state = self.usage.changed(self.work_bodies)
         self.seen = tuple(intervals(use.node.values) for use in self.uses)
@@ -277,6 +280,7 @@ class _Form:
         types = [s.VarParam(self.names[x], self.type(self.field_type(x))) for x in self.state]
         if self.asks:
             types.append(s.VarParam(self.waiting, s.TypeName("list", (self.type(self.filter.input),))))
+            types += [s.VarParam(self.begun, s.TypeName("bool"))] if self.asks_first else []
         given = [self.consts[x.name] for x in self.filter.params if x.name in self.consts]
         source = node.input == ty.VOID
         port = s.Port("clock", s.TypeName("unit")) if source else s.Port("x", self.type(self.filter.input))
@@ -324,6 +328,10 @@ class _Form:
             use.instance = known[values]
         return found
 
+    def kept(self, name: str) -> s.Expr:
+        """A field in the code of the operator: a variable or a constant."""
+        return s.Var(self.names[name]) if name in self.state else s.Name(self.names[name])
+
     # -- handlers
 
     def handlers(
@@ -336,9 +344,9 @@ class _Form:
         own = [use.node.rates for use in self.uses]
         turns: s.Expr | None = s.Int(1)
         if self.asks:
-            if first is not None:
+            if first is not None and not self.asks_first:
                 handlers.append(self.before(setting, first))
-            handlers.append(self.asking(setting, work, alone=first is None))
+            handlers.append(self.asking(setting, work, first))
             turns = None
         elif node.input == ty.VOID and self.heard:
             if first is not None:
@@ -383,29 +391,33 @@ class _Form:
         rates = [use.node.first for use in self.uses if use.node.first is not None]
         return self.rated(setting, first, *self.window(rates), first=True)
 
-    def asking(self, setting: FilterScope, work: ty.Work, *, alone: bool) -> s.Handler:
-        """Each item is kept, and firings are tried on what is there; a try that finds too little has done nothing.
+    @property
+    def begun(self) -> str:
+        """The variable that says whether a `prework` that asks for its items has fired."""
+        return fresh("begun", {self.waiting, *(self.names[name] for name in self.state)})
 
-        `alone`: there is no `prework`, which would be handed its items at once.
-        """
+    def asking(self, setting: FilterScope, work: ty.Work, first: ty.Work | None) -> s.Handler:
+        """Each item is kept, and firings are tried on what is there; a try that finds too little has done nothing."""
         items = s.TypeName("list", (self.type(self.filter.input),))
         gives = (
             s.TypeName("list", (self.type(self.filter.output),)) if self.filter.output != ty.VOID else items
         )
-        setting = self.serving(evolve(setting, given=gives), work, items)
-        name = fresh("try", {*self.functions.values(), *(fn.name for fn in self.streaming), *RESERVED})
+        works = (work,) if first is None or not self.asks_first else (work, first)
         printing = self.printing
-        self.streaming.append(tried(setting, name, work, printing=printing))
-        fields = self.usage.touched((work.body,))
-        changed = self.usage.changed((work.body,))
+        names_: list[str] = []
+        for each in works:
+            served = self.serving(evolve(setting, given=gives), each, items)
+            names_.append(
+                fresh("try", {*self.functions.values(), *(fn.name for fn in self.streaming), *RESERVED})
+            )
+            self.streaming.append(tried(served, names_[-1], each, printing=printing))
+        changed = self.usage.changed([each.body for each in works])
         taken = {*setting.taken, *RESERVED}
         own = {x: fresh(f"{x}_0", taken) for x in changed}
         taken |= set(own.values())
         at, given, short, printed = (fresh(x, taken) for x in ("at", "given", "short", "printed"))
         waiting = s.Var(self.waiting)
-        least = self.hole_for("least", tuple(number(use.node.rates.pop) for use in self.uses))
-        args: list[s.Expr] = [waiting, s.Name(at), s.Name(given), s.Name(short)]
-        args += [s.Name(own.get(x, self.names[x])) for x in fields]
+        least = self.hole_for("least", tuple(number(use.node.rates.peek) for use in self.uses))
         body: list[s.Stmt] = [
             s.VarDecl(at, s.TypeName("i64"), s.Int(0)),
             s.VarDecl(given, gives, s.ListValue(())),
@@ -414,11 +426,27 @@ class _Form:
         body += [s.VarDecl(own[x], self.type(self.field_type(x)), s.Var(self.names[x])) for x in changed]
         if printing:
             body.append(s.VarDecl(printed, s.TypeName("string"), s.String("")))
-            args.append(s.Name(printed))
+        tries: list[s.Stmt] = []
+        for name, each in zip(names_, works, strict=True):
+            args: list[s.Expr] = [waiting, s.Name(at), s.Name(given), s.Name(short)]
+            fields = self.usage.touched((each.body,))
+            args += [s.Name(own[x]) if x in own else self.kept(x) for x in fields]
+            args += [s.Name(printed)] if printing else []
+            tries.append(s.If(s.Unary("not", s.Call(name, tuple(args))), s.Block((s.Break(),)), None))
         none = s.Trap("a firing took no item, and would go on for ever", span=work.span)
+        usual: list[s.Stmt] = [tries[0], s.If(s.Binary("==", s.Name(at), s.Int(0)), s.Block((none,)), None)]
+        if self.asks_first:
+            if work.pop is not None:  # the rest is dropped
+                pop = self.rate([use.node.rates.pop for use in self.uses], "pop")
+                more = s.Trap("a firing took more items than its `pop` rate", span=work.pop.span)
+                usual[1:] = [
+                    s.If(s.Binary(">", s.Name(at), pop), s.Block((more,))),
+                    s.Assign(s.Name(at), pop),
+                ]
+            usual = [s.If(s.Var(self.begun), s.Block(tuple(usual)), s.Block((tries[1],)))]
+            usual.append(s.Assign(s.Var(self.begun), s.Bool(True)))
         body += [
-            s.If(s.Unary("not", s.Call(name, tuple(args))), s.Block((s.Break(),)), None),
-            s.If(s.Binary("==", s.Name(at), s.Int(0)), s.Block((none,)), None),
+            *usual,
             *(s.Assign(s.Var(self.names[x]), s.Name(own[x])) for x in changed),
             s.Assign(waiting, s.Call("drop_first", (waiting, s.Name(at)))),
         ]
@@ -426,7 +454,10 @@ class _Form:
             body.append(s.For(None, ("each",), s.Name(given), s.Block((s.Emit("y", s.Name("each")),))))
         if printing:
             body.append(s.Emit("print", s.Name(printed)))
+        if self.asks_first:
+            least = s.IfExpr(s.Var(self.begun), least, s.Int(1))
         enough = s.Binary(">=", s.Call("len", (waiting,)), least)
+        alone = first is None or self.asks_first  # no handler is handed items before
         given_item: s.Expr = s.Name("v") if alone else s.Index(s.Name("v"), s.Int(0))
         keeping = s.Do(s.Call("push", (waiting, given_item)))
         whole = s.Block((keeping, s.While(None, enough, s.Block(tuple(body)), span=work.span)))
@@ -534,11 +565,8 @@ class _Form:
         self, setting: FilterScope, work: ty.Work, cursor: Cursor | None, leave: s.Stmt | None = None
     ) -> Writer:
         """The translation of a work function; what it prints is one text."""
-        fields = {
-            x.name: s.Var(self.names[x.name]) if x.name in self.state else s.Name(self.names[x.name])
-            for x in self.filter.fields
-        }
-        writer = Writer(setting, dict(fields), frozenset(updated(work.body)), cursor)
+        fields = {x.name: self.kept(x.name) for x in self.filter.fields}
+        writer = Writer(setting, fields, frozenset(updated(work.body)), cursor)
         writer.exit = s.Return(None) if leave is None else leave
         writer.scopes[0] |= {"u", "turn"} if cursor is None else {cursor.window}
         writer.scopes[0] |= {rate.name for rate in self.told}
@@ -711,6 +739,10 @@ class _Form:
                 self.variables.add(name)
                 kind = s.TypeName("list", (expression(use.node.input),))
                 variables.append(p.Variable(name, kind, s.ListValue(()), span=use.node.span))
+            if self.asks_first:
+                name = fresh(f"{self.filter.name}_{self.begun}", self.variables)
+                self.variables.add(name)
+                variables.append(p.Variable(name, s.TypeName("bool"), s.Bool(False), span=use.node.span))
             use.variables = tuple(variables)
         return found
 

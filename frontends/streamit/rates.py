@@ -425,9 +425,6 @@ def rates(filter_: ty.Filter, work: ty.Work, values: Mapping[str, Any], report: 
         stated.rate(work.peek, "peek"),
     )
     if pop is None and work.asks and (effect.pops[0] != effect.pops[1] or effect.need is None):
-        if work is filter_.prework:
-            message = "how many items `prework` takes must be fixed"
-            raise report.error("streamit-rate", message, work.span, "put it into `work`, behind an `if`")
         least = max(1, effect.pops[0])
         return ty.Rates(least, least, None, asks=True)
     if pop is None:

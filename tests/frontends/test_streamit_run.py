@@ -595,6 +595,16 @@ def test_prework_beside_an_open_rate() -> None:
     assert run(SKIPPING, {"input": [7, 7]}) == {"output": [], "stdout": ""}
 
 
+def test_what_prework_alone_changes_is_read_beside_an_open_rate() -> None:
+    text = """
+    int->int filter F {
+      int k;
+      prework pop 1 { k = pop(); }
+      work pop * push 1 { int x = pop(); if (x > 5) x += pop(); push(k * x); }
+    }"""
+    assert output(text, [3, 4, 9, 1, 7]) == [12, 30]
+
+
 def test_prework_that_takes_nothing_beside_an_open_rate() -> None:
     text = """
     int->int feedbackloop Main {
@@ -610,15 +620,27 @@ def test_prework_that_takes_nothing_beside_an_open_rate() -> None:
     assert output(text, [2, 4, 6]) == [3, 0, 104, 0, 114, 0]
 
 
-def test_how_many_items_prework_takes_is_fixed() -> None:
-    text = (
-        "int->int filter F { prework pop * { while (pop() > 0) pop(); } work pop 1 push 1 { push(pop()); } }"
-    )
-    with pytest.raises(Rejected) as refused:
-        river.compile(text, lang="streamit")
-    (found,) = refused.value.diagnostics
-    assert found.code == "streamit-rate"
-    assert "`prework` takes must be fixed" in found.message
+@pytest.mark.parametrize(
+    ("work", "expected"),
+    [
+        (
+            "work pop * push 1 { int x = pop(); while (x < 5) x += pop(); push(x + skipped); n++; }",
+            [3, 11, 10],
+        ),
+        ("work pop 2 peek 3 push 1 { n++; push(pop() * 10 + peek(1) + skipped); }", [3, 45, 26]),
+    ],
+)
+def test_prework_may_ask_for_items(work: str, expected: list[int]) -> None:
+    text = f"""
+    int->int filter F {{
+      int skipped, n;
+      prework pop * push * {{ while (pop() != 0) skipped++; push(skipped); println("head"); }}
+      {work}
+    }}
+    int->int pipeline Main {{ add F; add Identity<int>; }}"""
+    given = run(text, {"input": [7, 7, 7, 0, 4, 4, 2, 5, 3]})
+    assert given == {"output": expected, "stdout": "head\n"}
+    assert run(text, {"input": [7, 7, 7]}) == {"output": [], "stdout": ""}
 
 
 def test_rates_that_are_left_open_are_read_off_the_code() -> None:

@@ -628,8 +628,8 @@ FRONTENDS: Final = (
         "a-try-counts",
         "a firing that asks for items changes the state before it has enough of them",
         "frontends/streamit/operators.py",
-        "args += [s.Name(own.get(x, self.names[x])) for x in fields]",
-        "args += [s.Var(self.names[x]) if x in own else s.Name(self.names[x]) for x in fields]",
+        "args += [s.Name(own[x]) if x in own else self.kept(x) for x in fields]",
+        "args += [self.kept(x) for x in fields]",
         "tests/frontends/test_streamit_run.py::test_what_a_try_has_done_counts_only_with_enough_items",
     ),
     Mutant(

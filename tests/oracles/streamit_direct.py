@@ -365,6 +365,9 @@ class Filter(Actor):
             if len(self.taken) < self.node.first.peek:
                 return False
             self.started = True
+            if self.node.first.asks:
+                self.started = self.ask(prework.body, first=True)
+                return self.started
             self.work(prework.body, self.node.first.pop)
             return True
         if self.allowed == 0:
@@ -378,7 +381,7 @@ class Filter(Actor):
         self.work(work.body, rates.pop)
         return True
 
-    def ask(self, body: ty.Block) -> bool:
+    def ask(self, body: ty.Block, *, first: bool = False) -> bool:
         """A firing that asks for its items: as if nothing had been done, if there are not enough."""
         items, fields, given, texts = list(self.taken), copy(self.fields), len(self.given), len(self.texts)
         try:
@@ -391,7 +394,7 @@ class Filter(Actor):
                 self.given.pop()
             del self.texts[texts:]
             return False
-        if len(self.taken) == len(items):
+        if len(self.taken) == len(items) and not first:
             raise Trapped
         return True
 
