@@ -36,6 +36,10 @@ coming: stream
 pairs: relation
   = select x.k, plural(y.k || x.k) as both from s[rows 1] as x join s[range 2] as y on plural(x.k) = plural(y.k);
 ended: stream = select window_end, max(half(n * 2)) as most from tumble(s, 4 seconds) group by window_end;
+visits: relation
+  = select k, window_end, sum(half(q)) as halves from session(s partition by k, 2 seconds) group by k, window_end;
+alike: relation
+  = select k from s[range 3] as a where exists (select * from s[range 5] as b where plural(b.k) = plural(a.k) and b.n <> a.n);
 """
 ROWS = [
     {"ts": 1, "k": "pen", "n": 4, "q": None},

@@ -521,6 +521,14 @@ FRONTENDS: Final = (
         "tests/frontends/test_cql_aggregates.py::test_aggregates_say_at_every_instant_what_duckdb_says[False]",
     ),
     Mutant(
+        "cql-extern-alone",
+        "conditions that call no function in Python are forgotten beside those that do",
+        "frontends/cql/externs.py",
+        "if plain and node.keep != r.ALL:",
+        "if plain and not calling:",
+        "tests/frontends/test_cql_externs.py::test_functions_in_python_are_as_formulas",
+    ),
+    Mutant(
         "cql-session-of-no-length",
         "the first row of a session does not say how long it is by then",
         "frontends/cql/templates/tables.river",
