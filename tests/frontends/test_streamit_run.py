@@ -908,7 +908,8 @@ def test_return_ends_init() -> None:
         println("init " + n);
         kept = 1;
         state = 10 * n;
-        if (n < 0) { other = 8; return; }
+        if (n < 0) other = 8;
+        if (n < 0) return;
         for (int i = 0; i < 4; i++) {
           if (i == n) return;
           table[i] = S + i;

@@ -713,6 +713,14 @@ FRONTENDS: Final = (
         "tests/frontends/test_streamit_run.py::test_a_loop_of_messages_is_one_region",
     ),
     Mutant(
+        "return-decides-nothing",
+        "a field is computed without the statements of `init` that may return before it is set",
+        "frontends/streamit/operators.py",
+        "if ends_here or needed & declared",
+        "if needed & declared",
+        "tests/frontends/test_streamit_run.py::test_return_ends_init",
+    ),
+    Mutant(
         "what-init-reads-is-left-out",
         "a field is computed without the statements of `init` on which others depend that it reads",
         "frontends/streamit/operators.py",
