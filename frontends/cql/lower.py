@@ -127,8 +127,9 @@ class Lowering:
         return BOUNDS[self.source.tau][1]
 
     def instant(self, ticks: int) -> s.Expr:
-        """An instant."""
-        return s.Int(ticks) if self.source.tau == t.I64 else s.Call("time", (s.Int(ticks),))
+        """An instant, as a text would have it."""
+        number = s.Int(ticks) if ticks >= 0 else s.Unary("-", s.Int(-ticks))
+        return number if self.source.tau == t.I64 else s.Call("time", (number,))
 
     # -- names and declarations
 

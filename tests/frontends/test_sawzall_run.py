@@ -457,6 +457,7 @@ def test_the_page_says_what_happens(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.chdir(tmp_path)
     for file, language, text in blocks():
         if file:
+            Path(file).parent.mkdir(exist_ok=True)
             Path(file).write_text(text, encoding="utf-8")
         if language == "sawzall":
             assert river.compile(text, lang="sawzall").graph.deterministic

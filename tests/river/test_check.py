@@ -247,6 +247,8 @@ CASES = [
     ("lang-loop-names", body("for i in v { emit out i; }"), "for i in v { emit out i; }"),
     ("lang-unknown-output", body("emit ouch v;"), "emit ouch v;"),
     ("lang-no-effect", body("len($l);"), "len($l);"),
+    # operators in Python
+    ("lang-scalar-extern", 'operator f(x: i64) -> (out: i64) = extern python scalar "m:f";', None),
 ]
 
 
