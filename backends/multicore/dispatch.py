@@ -55,11 +55,13 @@ class Dispatcher:
         scheduler = self.scheduler
         if who == READER:
             task = scheduler.light(now)
-            self.obey()
+            if scheduler.woken:
+                self.obey()
             return task
         while True:
             task = scheduler.take(who, now)
-            self.obey()
+            if scheduler.woken:
+                self.obey()
             if task is not None or scheduler.over or scheduler.stopped:
                 return task
             self.sleep(who)
@@ -87,28 +89,30 @@ class Dispatcher:
 
     def _perform(self, task: Task, who: int) -> Task | None:
         """A step of a task. Returns what to run next."""
-        began, before = perf_counter(), self.meter.clock()
+        clock = self.meter.clock
+        began = perf_counter()
+        before = began if clock is None else clock()
         outcome = task.step(self)
-        spent, now = self.meter.clock() - before, perf_counter()
+        now = perf_counter()
+        spent = (now if clock is None else clock()) - before
         if outcome is not Outcome.SPLIT or not isinstance(task, Divided):
             with self.lock:
-                self._stepped(task, outcome, spent, now - began, now)
+                empty = self.meter.stepped(task, outcome, spent)
+                self.scheduler.stepped(task, outcome, now - began, now, empty=empty)
                 return self.next(who, now)
         detached, ticket = task.detached, task.ticket
         with self.lock:
-            self._stepped(task, outcome, spent, now - began, now)
+            empty = self.meter.stepped(task, outcome, spent)
+            self.scheduler.stepped(task, outcome, now - began, now, empty=empty)
             self.obey()
-        before = self.meter.clock()
+        before = now if clock is None else clock()
         task.work(detached, ticket, self)
-        spent, now = self.meter.clock() - before, perf_counter()
+        now = perf_counter()
+        spent = (now if clock is None else clock()) - before
         with self.lock:
             self.meter.stepped(task, Outcome.SPLIT, spent)
             self.scheduler.rejoined(task, now)
             return self.next(who, now)
-
-    def _stepped(self, task: Task, outcome: Outcome, spent: float, seconds: float, now: float) -> None:
-        empty = self.meter.stepped(task, outcome, spent)
-        self.scheduler.stepped(task, outcome, seconds, now, empty=empty)
 
     # -- what a task says while it runs
 

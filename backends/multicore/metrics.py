@@ -47,7 +47,8 @@ class Meter:
     """The counts of a run.
 
     A turn has passed a task when the task has taken what came of the turn, or can do nothing more before something else
-    comes; one turn is followed at a time. `order`: of the tasks, in the direction of the data. `clock`: tells what steps take.
+    comes; one turn is followed at a time. `order`: of the tasks, in the direction of the data. `clock`: tells what steps take,
+    if not `perf_counter`.
     """
 
     graph: Graph
@@ -55,7 +56,7 @@ class Meter:
     order: Sequence[int]
     queues: Mapping[str, Queue]
     compiled: NativeCode
-    clock: Callable[[], float] = perf_counter
+    clock: Callable[[], float] | None = None
     began: float = field(factory=perf_counter)
     inputs: dict[str, int] = field(factory=dict[str, int])
     durations: Durations = field(factory=Durations)
@@ -94,7 +95,8 @@ class Meter:
             task.batches += 1
             empty = False
         for out in task.outs:
-            out.queue.peak = max(out.queue.peak, out.queue.size)
+            queue = out.queue
+            queue.peak = max(queue.peak, queue.size)
         if self._probe is not None:
             self._follow(self._probe, task, idle=outcome is Outcome.IDLE and not task.missed)
         return empty

@@ -96,7 +96,7 @@ class Engine:
         self._operators = parts.operators
         self._store = parts.store
         self._blocks = parts.blocks
-        clock = thread_time if plan.options.alone else perf_counter
+        clock = thread_time if plan.options.alone else None
         self._meter = Meter(plan.graph, parts.tasks, parts.order, parts.queues, self._compiled, clock)
         cores = here().cores
         self._scheduler = Scheduler(

@@ -137,6 +137,9 @@ class Batch:
         Raises: Unsupported.
         """
         columns(type_)
+        if values and (code := _number(type_)):
+            numbers = array(code, values)
+            return cls(type_, len(values), (numbers.buffer_info()[0],), [numbers])
         if values and (codes := _plain(type_)):
             fields = [array(code, [value[i] for value in values]) for i, code in enumerate(codes)]
             return cls(type_, len(values), tuple([field.buffer_info()[0] for field in fields]), fields)
@@ -146,8 +149,10 @@ class Batch:
 
     def values(self, start: int = 0) -> list[Any]:
         """The rows from `start` on as frozen values."""
-        codes, at = _plain(self.type), iter(self.addresses)
-        if codes:
+        at = iter(self.addresses)
+        if code := _number(self.type):
+            return _numbers_of(_read(at, code, start, self.rows - start))
+        if codes := _plain(self.type):
             fields = [_numbers_of(_read(at, code, start, self.rows - start)) for code in codes]
             return list(zip(*fields, strict=True))
         return _decode(self.type, at, start, self.rows - start)
@@ -327,13 +332,18 @@ def _address(buffer: Any, kept: list[Any]) -> int:
     return address_of(data)
 
 
-@cache
+@_per_type
+def _number(type_: t.Type) -> str:
+    """The code of the only column of a number, which has a short way in and out; empty for all other types."""
+    return _CODES.get(type_.name, "q") if isinstance(type_, t.Primitive) and type_ in _NUMBERS else ""
+
+
+@_per_type
 def _plain(type_: t.Type) -> tuple[str, ...]:
     """The codes of the columns of a record of numbers, which has a short way in and out; none for all other types."""
     parts = t.parts(type_) if isinstance(type_, t.Record | t.Tuple) else ()
-    if not all(part in _NUMBERS for part in parts):
-        return ()
-    return tuple(_CODES.get(part.name, "q") for part in parts if isinstance(part, t.Primitive))
+    codes = tuple(map(_number, parts))
+    return codes if all(codes) else ()
 
 
 # ------------------------------------------------------------------------------------------------- encode

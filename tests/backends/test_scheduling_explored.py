@@ -257,7 +257,10 @@ FAULTS: dict[str, tuple[tuple[str, str], str, dict[str, Any]]] = {
         {**LINE, "pauses": True},
     ),
     "nobody of a group is woken for what others leave": (
-        ("        self._summon()\n        if not self.asleep or len", "        if not self.asleep or len"),
+        (
+            "        if self._sets:\n            self._summon()\n        if not self.asleep",
+            "        if not self.asleep",
+        ),
         "ready though all sleep that may run it",
         GROUPS,
     ),

@@ -255,12 +255,14 @@ class Scheduler:
         else:
             self.running -= 1
         for port in task.ports:
-            if port.queue.wanted and port.queue.room > 0:
-                self._made_room(port.queue, now)
+            queue = port.queue
+            if queue.wanted and queue.room > 0:
+                self._made_room(queue, now)
         self._delivered(task.outs)
         for out in task.outs:
-            if out.queue.wanted and out.queue.producer == task.index:  # not what the reader waits for
-                out.queue.want_no_more(now)
+            queue = out.queue
+            if queue.wanted and queue.producer == task.index:  # not what the reader waits for
+                queue.want_no_more(now)
         match outcome:
             case Outcome.FULL:
                 full = [out.queue for out in task.outs if out.waiting]
@@ -338,7 +340,8 @@ class Scheduler:
 
     def _call(self, mine: int, now: float) -> None:
         """Wakes workers for the ready tasks, all but the first `mine`, that have more to do than waking somebody costs."""
-        self._summon()
+        if self._sets:
+            self._summon()
         if not self.asleep or len(self._ready) <= mine:
             return
         heavy = self._heavy(self._ready, mine)
