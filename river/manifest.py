@@ -20,13 +20,18 @@ if TYPE_CHECKING:
 
 @frozen
 class Totals:
-    """What all epochs came to. `refused`: rows by input and code, with the first; `skipped`: items by operator."""
+    """What all epochs came to.
+
+    `refused`: rows by input and code, with the first; `skipped`: items by operator; `unread`: how many files of an input were not
+    read, with what was said of the first.
+    """
 
     read: Mapping[str, int] = field(factory=dict[str, int])
     rows: Mapping[str, int] = field(factory=dict[str, int])
     refused: Mapping[str, list[Any]] = field(factory=dict[str, "list[Any]"])
     skipped: Mapping[str, int] = field(factory=dict[str, int])
     trap: list[Any] | None = None
+    unread: Mapping[str, list[Any]] = field(factory=dict[str, "list[Any]"])
 
 
 @frozen
@@ -34,7 +39,8 @@ class Epoch:
     """An epoch that has been; `epoch` is its number, from 0 on.
 
     `inputs`: the files that came of each, in order; `outputs`: of each that got rows its files, in order, with how many rows
-    they have; `state`: the file that it left; `letters`: the file of rows that were wrong.
+    they have; `state`: the file that it left; `letters`: the file of rows that were wrong; `unread`: files of each input
+    that came and were not read.
     """
 
     epoch: int
@@ -45,6 +51,7 @@ class Epoch:
     state: str | None = None
     letters: str | None = None
     totals: Totals = Totals()
+    unread: Mapping[str, tuple[str, ...]] = field(factory=dict[str, "tuple[str, ...]"])
 
     @staticmethod
     def of(header: Mapping[str, Any]) -> Epoch:
@@ -56,6 +63,7 @@ class Epoch:
             header["left"],
             header["letters"],
             Totals(**header["totals"]),
+            {name: tuple(files) for name, files in header.get("unread", {}).items()},
         )
 
     def fields(self) -> dict[str, Any]:
@@ -69,8 +77,9 @@ class Epoch:
             "letters": self.letters,
             "totals": {
                 "read": dict(totals.read), "rows": dict(totals.rows), "refused": dict(totals.refused),
-                "skipped": dict(totals.skipped), "trap": totals.trap,
+                "skipped": dict(totals.skipped), "trap": totals.trap, "unread": dict(totals.unread),
             },
+            "unread": dict(self.unread),
         }  # fmt: skip
 
 
@@ -97,12 +106,17 @@ def added(
     refused: Mapping[str, tuple[Mapping[str, int], list[Any]]],
     skipped: Mapping[str, int],
     trap: list[Any] | None,
+    unread: Mapping[str, tuple[int, list[Any]]],
 ) -> Totals:
     """The totals with those of one epoch more."""
     both = dict(totals.refused)
     for name, (counts, first) in refused.items():
         before, earlier = both.get(name, [{}, first])
         both[name] = [_sum(before, counts), earlier]
+    files = dict(totals.unread)
+    for name, (count, first) in unread.items():
+        number, earlier = files.get(name, [0, first])
+        files[name] = [number + count, earlier]
     return evolve(
         totals,
         read=_sum(totals.read, read),
@@ -110,6 +124,7 @@ def added(
         refused=both,
         skipped=_sum(totals.skipped, skipped),
         trap=totals.trap or trap,
+        unread=files,
     )
 
 

@@ -95,6 +95,7 @@ class Metrics:
 
     `inputs`: items sent by input; `read`: all of them; `host_calls`: how often Python ran where machine code was wanted
     (firings, and patterns compiled meanwhile), by instance or view; `connections`: of the inputs that listen;
+    `unread`: how many files came to the folder of an input and were not read;
     `doing`: what goes on after the end of the inputs, for people; `epochs`: of a run in epochs, whose `latency` is that of these.
     """
 
@@ -108,6 +109,7 @@ class Metrics:
     connections: Mapping[str, ConnectionFigures] = field(factory=dict[str, ConnectionFigures])
     doing: str = ""
     epochs: EpochFigures | None = None
+    unread: Mapping[str, int] = field(factory=dict[str, int])
 
     @property
     def read(self) -> int:
@@ -136,7 +138,9 @@ class Metrics:
             return round((now - then) / since, 1) if since > 0 else 0.0
 
         epochs = self.epochs
-        told = {} if epochs is None else {"epochs": _epochs(epochs)}
+        told: dict[str, Any] = {} if epochs is None else {"epochs": _epochs(epochs)}
+        if self.unread:
+            told["unread"] = dict(self.unread)
         return {
             "seconds": round(self.seconds, 3),
             "end": end,

@@ -30,10 +30,11 @@ from river.checkpoint import Snapshot, read_state
 from river.classes import define, evolve, field, frozen
 from river.diagnostics import Diagnostic, Note, Rejected, Severity
 from river.driver import Results, errors, stamps, wholes
-from river.io.errors import missing_file, rows_lost, unreadable, unwritable
+from river.io.errors import file_unread, files_unread, missing_file, rows_lost, unreadable, unwritable
 from river.io.folders import format_in, is_folder
 from river.io.live import Follow, Live
 from river.io.packed import Damaged
+from river.io.several import hidden
 from river.io.sources import format_of
 from river.manifest import Epoch, added
 from river.metrics import Durations, EpochFigures, Metrics, OperatorFigures, OutputFigures, Recorder
@@ -273,7 +274,7 @@ class _Run:
                 last = self.manifests.last.epoch + 1
                 self._epoch(spark, last, {}, more=())
                 if recorder is not None:
-                    recorder.take(self.figures.metrics(), end=True)
+                    recorder.take(self._metrics(), end=True)
             finally:
                 if recorder is not None:
                     recorder.close()
@@ -328,7 +329,7 @@ class _Run:
             if options.stopping():
                 raise KeyboardInterrupt
             if recorder is not None:
-                recorder.take(self.figures.metrics())
+                recorder.take(self._metrics())
             late = self.live.stop_after is not None and now >= began + self.live.stop_after
             if (idle or late or self.live.stopped) and self._lock.acquire(blocking=False):
                 self._ended = True
@@ -350,26 +351,43 @@ class _Run:
                 raise _End
             try:
                 more = (*self.places.followed, *self.places.streams)
-                rows = frame.repartition(1).sortWithinPartitions(*self._order) if self._order else None
-                files = {} if self.places.streams else self._files(frame)
-                self._epoch(frame.sparkSession, number, files, more, rows)
+                if self.places.streams:
+                    rows = frame.repartition(1).sortWithinPartitions(*self._order)
+                    self._epoch(frame.sparkSession, number, {}, more, rows)
+                else:
+                    files, unread = self._files(frame)
+                    self._epoch(frame.sparkSession, number, files, more, unread=unread)
             except BaseException as error:
                 self._failure = error
                 raise _End from error  # the way back to Java knows no others
             finally:
                 self.heard = time.monotonic()
 
-    def _files(self, frame: Any) -> dict[str, list[str]]:
-        """The paths of the files that came of each input, in order."""
+    def _files(self, frame: Any) -> tuple[dict[str, list[str]], dict[str, dict[str, str]]]:
+        """The paths of the files that came of each input, in order; and of those that are not read, and why."""
         names: list[str] = list(self.places.followed)
         listed: list[tuple[int, str]] = frame.select("input", "path").collect()
-        found: dict[str, list[str]] = {name: [] for name in names}
-        for number, path in listed:
-            local = path.removeprefix("file:")
-            local = local.removeprefix("//")
-            if _kind(names[number], local, self._stated(names[number])) is not None:
-                found[names[number]].append(local)
-        return {name: sorted(paths) for name, paths in found.items() if paths}
+        found: dict[str, list[str]] = {}
+        unread: dict[str, dict[str, str]] = {}
+        for number, path in sorted(listed):
+            name, local = names[number], path.removeprefix("file:").removeprefix("//")
+            if hidden(Path(local).name):
+                continue
+            if (why := self._why_unread(name, local)) is None:
+                found.setdefault(name, []).append(local)
+            else:
+                unread.setdefault(name, {})[local] = why
+        return found, unread
+
+    def _why_unread(self, name: str, path: str) -> str | None:
+        """Why a file that came is not read, None for one that is."""
+        if Path(path).parent != self.places.followed[name]:
+            return "it is in a folder of that folder"
+        try:
+            format_of(path, self._stated(name), name)
+        except Rejected:
+            return "its suffix tells no format"
+        return None
 
     def _stated(self, name: str) -> str | None:
         spec = self.job.inputs[name]
@@ -382,8 +400,12 @@ class _Run:
         paths: Mapping[str, Sequence[str]],
         more: tuple[str, ...],
         rows: Any = None,
+        unread: Mapping[str, Mapping[str, str]] = {},
     ) -> None:
-        """Runs an epoch, unless it has been. `rows`: those of streams, tagged and in order. Raises: Rejected."""
+        """Runs an epoch, unless it has been.
+
+        `rows`: those of streams, tagged and in order; `unread`: files that came and are not read, and why. Raises: Rejected.
+        """
         last = self.manifests.last
         inputs = {name: tuple(found) for name, found in paths.items()}
         if number == 0:
@@ -412,11 +434,19 @@ class _Run:
             {name: (counts, told(first)) for name, (counts, first) in telling.refusals.items()},
             telling.skipped,
             None if telling.trap is None else told(telling.trap),
+            {
+                name: (len(left), told(file_unread(name, *next(iter(left.items())))))
+                for name, left in unread.items()
+            },
         )
         outputs = {name: ((file, rows),) for name, (file, rows) in telling.files.items()}
         state, size = telling.state or ("", 0)
-        manifest = Epoch(number, inputs, outputs, state, telling.letters, totals)
+        left = {name: tuple(whys) for name, whys in unread.items()}
+        manifest = Epoch(number, inputs, outputs, state, telling.letters, totals, left)
         self.manifests.commit(manifest, complete=not more)
+        for name, whys in unread.items():
+            for path, why in whys.items():
+                self.live.leave(name, path, why)
         self.manifests.prune()
         self.figures.add(telling, sum(map(len, inputs.values())), size, time.perf_counter() - began)
         if self.job.watch is not None:
@@ -479,6 +509,9 @@ class _Run:
                 Diagnostic("run-checkpoint-complete", message, severity=Severity.WARNING, help=help_)
             )
         warnings += [
+            files_unread(name, count, heard(first)) for name, (count, first) in sorted(totals.unread.items())
+        ]
+        warnings += [
             rows_lost(self.job.on_error, name, counts, heard(first))
             for name, (counts, first) in sorted(totals.refused.items())
         ]
@@ -489,11 +522,14 @@ class _Run:
             warnings.append(Diagnostic("run-skipped", message, severity=Severity.WARNING, notes=notes))
         warnings += [each for each in self.remarks if each.severity is not Severity.REMARK]
         remarks = tuple(each for each in self.remarks if each.severity is Severity.REMARK)
-        metrics = None if again else self.figures.metrics()
+        metrics = None if again else self._metrics()
         summary = Summary(self._variables(), skipped=totals.skipped, metrics=metrics)
         rows = {name: totals.rows.get(name, 0) for name in self.compiled.outputs}
         seconds = time.perf_counter() - began
         return Results({}, rows, summary, seconds, sum(totals.read.values()), tuple(warnings), remarks)
+
+    def _metrics(self) -> Metrics:
+        return evolve(self.figures.metrics(), unread=self.live.unread())
 
     def _variables(self) -> dict[str, Any]:
         """The final variables. Raises: Rejected("run-checkpoint-damaged")."""
@@ -521,19 +557,12 @@ def _listing(spark: Session, folders: Mapping[str, Path]) -> Any:
     for number, folder in enumerate(folders.values()):
         reader = spark.readStream.format("binaryFile").schema(_LISTED)
         reader = reader.option("maxFileAge", _FOR_EVER).option("maxFilesPerTrigger", MOST)
+        reader = reader.option(
+            "recursiveFileLookup", "true"
+        )  # else folders in it would be partitions, and not all fit
         frame = reader.load(str(folder)).selectExpr(f"{number} as input", "path")
         found = frame if found is None else found.unionAll(frame)
     return found
-
-
-def _kind(name: str, path: str, stated: str | None) -> str | None:
-    """The format of a file that came, None for one that is not read."""
-    if Path(path).name.startswith((".", "_")):
-        return None
-    try:
-        return format_of(path, stated, name)[0]
-    except Rejected:
-        return None
 
 
 def _stream_failed(error: Any) -> Rejected:

@@ -141,8 +141,8 @@ def _execute(
             if recorder is not None:
                 recorder.open()
             summary = _run(platform, plan, graph, sources, sinks)
-            if summary.metrics is not None and live.doors:
-                summary = evolve(summary, metrics=evolve(summary.metrics, connections=live.connections()))
+            if summary.metrics is not None:
+                summary = evolve(summary, metrics=_with_arrivals(summary.metrics, live))
             if recorder is not None and summary.metrics is not None:
                 recorder.take(summary.metrics, end=True)
             for view in () if getattr(platform, "views", False) else graph.views:
@@ -199,8 +199,13 @@ def _recorder(job: Job, platform: Backend[Any]) -> Recorder | None:
 
 
 def _noting(recorder: Recorder, live: Live) -> Callable[[Metrics], None]:
-    """What the backend tells is recorded, and of connections, which the backend knows nothing of."""
-    return lambda metrics: recorder.take(evolve(metrics, connections=live.connections()))
+    """What the backend tells is recorded, and what it knows nothing of."""
+    return lambda metrics: recorder.take(_with_arrivals(metrics, live))
+
+
+def _with_arrivals(metrics: Metrics, live: Live) -> Metrics:
+    """With the counts of connections, and of files that were not read."""
+    return evolve(metrics, connections=live.connections(), unread=live.unread())
 
 
 def _both(

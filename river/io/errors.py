@@ -184,6 +184,21 @@ def rows_lost(policy: OnError, name: str, counts: Mapping[str, int], first: Diag
     return Diagnostic("data-skipped", message, severity=Severity.WARNING, notes=(note,))
 
 
+def file_unread(name: str, path: str, why: str) -> Diagnostic:
+    """The warning that a file which came to the folder of an input is not read."""
+    message = f"input `{name}` does not read `{path}`: {why}"
+    help_ = "say `--in-format`, or rename it; write what is not complete under a name that begins with a dot"
+    return Diagnostic("data-unread", message, severity=Severity.WARNING, help=help_)
+
+
+def files_unread(name: str, count: int, first: Diagnostic) -> Diagnostic:
+    """The warning that so many files were not read which came to the folder of an input, with the first of them."""
+    files = "1 file that came was" if count == 1 else f"{count:,} files that came were"
+    message = f"input `{name}`: {files} not read"
+    note = Note(f"first: {first.message}")
+    return Diagnostic("data-unread", message, severity=Severity.WARNING, notes=(note,), help=first.help)
+
+
 def _letter(error: RowError) -> str:
     reason = error.reason if error.field is None else f"field `{error.field}`: {error.reason}"
     letter = {

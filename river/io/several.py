@@ -44,7 +44,7 @@ def files_of(spec: object) -> Files | None:
     path = os.fspath(cast("str | os.PathLike[str]", spec))
     try:
         if path.endswith("/") or os.path.isdir(path):  # noqa: PTH112 - which may be no name of a file
-            found = [str(each) for each in Path(path).iterdir() if not _hidden(each.name)]
+            found = [str(each) for each in Path(path).iterdir() if not hidden(each.name)]
             if inner := next((each for each in sorted(found) if Path(each).is_dir()), None):
                 help_ = f"name its files: `{inner}/*`"
                 raise Rejected(
@@ -52,7 +52,7 @@ def files_of(spec: object) -> Files | None:
                 )
         elif glob.has_magic(path) and not os.path.exists(path):  # noqa: PTH110 - the same
             matches = glob.glob(path, recursive=True)  # noqa: PTH207 - a path may be absolute
-            found = [each for each in matches if not _hidden(Path(each).name) and not Path(each).is_dir()]
+            found = [each for each in matches if not hidden(Path(each).name) and not Path(each).is_dir()]
         else:
             return None
     except (OSError, ValueError) as error:
@@ -64,7 +64,8 @@ def files_of(spec: object) -> Files | None:
     return Files(tuple(sorted(found)), path)
 
 
-def _hidden(name: str) -> bool:
+def hidden(name: str) -> bool:
+    """Whether a file in a folder is none of its data by its name."""
     return name.startswith((".", "_"))
 
 

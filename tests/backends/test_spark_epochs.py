@@ -65,8 +65,10 @@ def came(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Arrivals:
 
 def _file(folder: Path, number: int, at: int, text: str) -> Path:
     path = folder / f"{number}-{at}.jsonl"
-    if not path.exists():
-        path.write_text(text)
+    if not path.exists():  # whole: who writes it may be killed
+        hidden = folder / f".{path.name}"
+        hidden.write_text(text)
+        hidden.rename(path)
     return path
 
 
@@ -304,6 +306,47 @@ def test_rows_that_are_wrong_are_kept_and_counted(came: Arrivals, tmp_path: Path
     assert sorted(filter(None, named)) == sorted(path.name for path in letters.iterdir())
     told = [json.loads((letters / str(name)).read_text())["code"] for name in named[:2]]
     assert told == ["data-type", "data-order"]
+
+
+def test_files_that_are_not_read_are_told_of_and_counted(
+    came: Arrivals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Across restarts, too: Spark gives a file to one epoch only."""
+    compiled = river.compile(COUNT, "cql")
+    folder = tmp_path / "s"
+    (folder / "inner").mkdir(parents=True)
+    epochs = [["a.csv", "b", "_c.csv", ".d.csv"], ["e.csv", "f.csv.old", "inner/g.csv"]]
+    for name in (name for names in epochs for name in names):
+        (folder / name).write_text("ts,v\n1,1\n")
+    told: list[str] = []
+    crashed: list[int] = []
+
+    def called(run: Any, spark: Any, _recorder: Any) -> None:
+        for number in range(max(0, run.manifests.last.epoch), len(epochs)):
+            listed = [(0, f"file:{folder / name}") for name in epochs[number]]
+            rows = SimpleNamespace(collect=lambda listed=listed: listed)
+            frame = SimpleNamespace(select=lambda *_, rows=rows: rows, sparkSession=spark)
+            run._called(frame, number)
+            if not crashed:
+                crashed.append(number)
+                raise Crash
+
+    monkeypatch.setattr(continuous._Run, "_epochs", called)
+    with pytest.raises(Crash):
+        run(compiled, tmp_path, live=river.Live(tell=lambda each: told.append(each.message)))
+    assert told == [f"input `s` does not read `{folder}/b`: its suffix tells no format"]
+    results = run(compiled, tmp_path, live=river.Live(tell=lambda each: told.append(each.message)))
+    assert told[1:] == [
+        f"input `s` does not read `{folder}/f.csv.old`: its suffix tells no format",
+        f"input `s` does not read `{folder}/inner/g.csv`: it is in a folder of that folder",
+    ]
+    assert [w.message for w in results.warnings] == ["input `s`: 3 files that came were not read"]
+    assert results.read == 2
+    metrics = results.summary.metrics
+    assert metrics is not None
+    assert metrics.unread == {"s": 2}  # of this process
+    found = [each.unread for each in river.epochs(tmp_path / "state")]
+    assert found == [{"s": (f"{folder}/b",)}, {"s": (f"{folder}/f.csv.old", f"{folder}/inner/g.csv")}, {}]
 
 
 def test_what_is_wrong_ends_the_run_where_it_stands(came: Arrivals, tmp_path: Path) -> None:

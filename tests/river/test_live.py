@@ -143,6 +143,36 @@ def test_a_folder(tmp_path):
         reading.shows((2, 20), (3, 30), (4, 40), (5, 50), (6, 60))
 
 
+def test_files_of_a_folder_that_are_not_read_are_told_of_and_counted(tmp_path):
+    """Each once, the first ten at once; hidden ones are no data."""
+    told = []
+
+    class Telling(Reading):
+        def prepared(self, found):
+            self.live.tell = lambda reason: told.append(reason.message)
+
+    for name in ("README", "old.csv.gz", "t.parquet", ".a.csv", "_b.csv"):
+        (tmp_path / name).write_text("t,v\n1,1\n")
+    (tmp_path / "inner").mkdir()
+    with Telling(Follow(str(tmp_path)), ROW) as reading:
+        (tmp_path / "z.csv").write_text("t,v\n1,1\n")
+        reading.shows((1, 1))
+        for n in range(20):
+            (tmp_path / f"{n}.x").write_text("")
+        (tmp_path / "zz.csv").write_text("t,v\n2,2\n")  # names have been looked up again when it is read
+        reading.shows((1, 1), (2, 2))
+        assert reading.live.unread() == {"s": 24}
+        (found,) = reading.live.report()
+    assert (found.code, found.message) == ("data-unread", "input `s`: 24 files that came were not read")
+    assert len(told) == 10
+    assert {
+        f"input `s` does not read `{tmp_path}/README`: its suffix tells no format",
+        f"input `s` does not read `{tmp_path}/old.csv.gz`: compressed files cannot be read while they are written",
+        f"input `s` does not read `{tmp_path}/t.parquet`: parquet files cannot be read while they are written",
+        f"input `s` does not read `{tmp_path}/inner`: it is no file",
+    } < {*told}
+
+
 def test_files_that_are_there_are_read_in_the_order_of_their_names(tmp_path):
     for i in range(9, -1, -1):
         (tmp_path / f"{i}.txt").write_text(f"{i}\n")
@@ -268,7 +298,7 @@ def test_several_outputs_on_standard_output_say_whose_rows_they_are(program, tmp
         "-q",
     )
     status, out, err = run(*arguments, "--no-native")
-    assert (status, err) == (0, "")
+    assert (status, err.count("warning[data-unread]")) == (0, 2)  # of the program: at once, and at the end
     found: dict = {}
     name = ""
     for line in out.splitlines():

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from river.classes import define, evolve, field
 from river.diagnostics import Diagnostic, Note, Rejected, Severity, render
-from river.io.live.control import POLL, Stopped
+from river.io.live.control import POLL, TOLD, Stopped
 from river.io.live.streams import TextStream
 from river.metrics import ConnectionFigures
 
@@ -36,9 +36,6 @@ SHARE: Final = UNFINISHED // MOST
 
 OWED: Final = 60.0
 """Seconds of silence in the middle of a line, or before the token, after which a connection is closed."""
-
-TOLD: Final = 10
-"""Connections of an input that are told of when they are closed; the others are only counted."""
 
 _KEY: Final = 4096  # bytes of the longest first line of who must say a token
 _HTTP: Final = re.compile(rb"[A-Z]+ \S+ HTTP/\d(\.\d)?\r?\n")

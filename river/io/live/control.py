@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from river.classes import define, field
 from river.diagnostics import Diagnostic, Severity
+from river.io.errors import file_unread, files_unread
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 POLL: Final = 0.05
 """Seconds between two looks at what nobody tells us of: files that may have grown."""
+
+TOLD: Final = 10
+"""Connections and files of an input that are told of at once; the others are only counted."""
 
 
 class Stopped(Exception):  # noqa: N818 - control flow of this package
@@ -48,6 +52,7 @@ class Live:
     stopped: bool = field(default=False, init=False)
     remarks: list[Diagnostic] = field(factory=list[Diagnostic], init=False)
     doors: list[Door] = field(factory=list["Door"], init=False)
+    _unread: dict[str, tuple[int, Diagnostic]] = field(factory=dict[str, tuple[int, Diagnostic]], init=False)
     _wake: tuple[int, int] | None = field(default=None, init=False)
     _used: bool = field(default=False, init=False)
     _busy: int = field(default=0, init=False)
@@ -116,6 +121,20 @@ class Live:
                 Diagnostic("data-incomplete", message, place=place, severity=Severity.WARNING)
             )
 
+    def leave(self, name: str, path: str, why: str) -> None:
+        """A file that came to the folder of input `name` is not read."""
+        reason = file_unread(name, path, why)
+        with self._lock:
+            count, first = self._unread.get(name, (0, reason))
+            self._unread[name] = count + 1, first
+        if count < TOLD and self.tell is not None:
+            self.tell(reason)
+
+    def unread(self) -> dict[str, int]:
+        """How many files of each input's folder were not read."""
+        with self._lock:
+            return {name: count for name, (count, _) in self._unread.items()}
+
     def connections(self) -> dict[str, ConnectionFigures]:
         """The counts of each input that listens."""
         return {door.name: door.figures() for door in self.doors}
@@ -123,7 +142,8 @@ class Live:
     def report(self) -> list[Diagnostic]:
         """What the user should know of how it ended."""
         doors = [reason for door in self.doors if (reason := door.report()) is not None]
-        return [*self.remarks, *doors]
+        files = [files_unread(name, count, first) for name, (count, first) in sorted(self._unread.items())]
+        return [*self.remarks, *files, *doors]
 
     def today(self) -> int | None:
         """The time of day that silent inputs are taken to have reached, None without clock. Units: microseconds."""

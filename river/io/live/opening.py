@@ -18,6 +18,7 @@ from river.io.live import sockets
 from river.io.live.inbox import Arriving
 from river.io.live.streams import Pipe, TextStream, files_of_folder, is_pipe, lines_of_file
 from river.io.live.texts import ArrivingTexts
+from river.io.several import hidden
 from river.io.sources import PACKED, STREAMED, SUFFIXES, format_of
 
 if TYPE_CHECKING:
@@ -126,23 +127,29 @@ def _folder(path: Path, wanted: _Wanted) -> Arriving:
     if wanted.format is not None:
         _streamed("-", wanted)
 
-    parts = files_of_folder(wanted.live, path, in_folder(wanted.format))
+    parts = files_of_folder(wanted.live, path, wanted.name, lambda name: why_unread(name, wanted.format))
     formats = ((part, _kind(Path(part.label).name, wanted.format) or "") for part in parts)
     return _texts(formats, wanted.format, str(path), wanted)
 
 
 def in_folder(format: str | None) -> Callable[[str], bool]:
     """Which names of files are read in a folder that is followed; `format`: where the suffix does not tell."""
-    return lambda name: _kind(name, format) is not None
+    return lambda name: not hidden(name) and why_unread(name, format) is None
 
 
 def _kind(name: str, stated: str | None) -> str | None:
-    """The format of a file in a folder, None for one that is not read."""
-    suffix = Path(name).suffix.lower()
-    if name.startswith(".") or suffix in PACKED:
-        return None
-    found = stated or SUFFIXES.get(suffix)
-    return found if found in STREAMED else None
+    """The format of a file in a folder, None where the name tells none."""
+    return stated or SUFFIXES.get(Path(name).suffix.lower())
+
+
+def why_unread(name: str, stated: str | None) -> str | None:
+    """Why a file in a folder is not read, None for one that is."""
+    if Path(name).suffix.lower() in PACKED:
+        return "compressed files cannot be read while they are written"
+    found = _kind(name, stated)
+    if found is None:
+        return "its suffix tells no format"
+    return None if found in STREAMED else f"{found} files cannot be read while they are written"
 
 
 def _connected(address: str, wanted: _Wanted) -> Arriving:

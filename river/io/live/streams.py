@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from river.diagnostics import Rejected
 from river.io.errors import unreadable
 from river.io.live.control import POLL, Stopped
+from river.io.several import hidden
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -156,12 +157,15 @@ def lines_of_file(live: Live, path: Path) -> Iterator[Growing]:
                 file.seek(0)
 
 
-def files_of_folder(live: Live, folder: Path, wanted: Callable[[str], bool]) -> Iterator[Growing]:
-    """The texts of the files in a folder whose names are `wanted`: each once, always the first name not yet read.
+def files_of_folder(
+    live: Live, folder: Path, input_: str, why_unread: Callable[[str], str | None]
+) -> Iterator[Growing]:
+    """The texts of the files in a folder: each once, always the first name not yet read.
 
-    A file has ended when it has been read and there is another one to read.
+    A file has ended when it has been read and there is another one to read. One of which `why_unread` says something is left,
+    and so is what is no file; `live` is told of it. Hidden files are nobody's concern.
     """
-    names = _Names(folder, wanted)
+    names = _Names(folder, why_unread, lambda path, why: live.leave(input_, path, why))
     while True:
         name = names.following()
         if name is None:
@@ -187,10 +191,14 @@ def files_of_folder(live: Live, folder: Path, wanted: Callable[[str], bool]) -> 
 class _Names:
     """The names in a folder that have not been read. They are looked up again after `LOOK` seconds."""
 
-    def __init__(self, folder: Path, wanted: Callable[[str], bool]) -> None:
+    def __init__(
+        self, folder: Path, why_unread: Callable[[str], str | None], leave: Callable[[str, str], None]
+    ) -> None:
         self.read: set[str] = set()
         self._folder = folder
-        self._wanted = wanted
+        self._why_unread = why_unread
+        self._leave = leave
+        self._left: set[str] = set()
         self._looked = float("-inf")
         self._known: list[str] = []
 
@@ -208,8 +216,14 @@ class _Names:
         try:
             with os.scandir(self._folder) as entries:
                 for entry in entries:
-                    if entry.name not in self.read and self._wanted(entry.name) and entry.is_file():
+                    if entry.name in self.read or hidden(entry.name):
+                        continue
+                    why = self._why_unread(entry.name) if entry.is_file() else "it is no file"
+                    if why is None:
                         yield entry.name
+                    elif entry.name not in self._left:
+                        self._left.add(entry.name)
+                        self._leave(entry.path, why)
         except FileNotFoundError:
             return
         except OSError as error:
