@@ -81,7 +81,7 @@ class Numbers:
 @lru_cache(maxsize=2048)
 def _body(op: Same[typed.Operator | typed.Extern]) -> Hashable:
     """What an operator computes, as a key; the graph of each round of passes has mostly the operators of the one before."""
-    return ("extern", op.value.target) if isinstance(op.value, typed.Extern) else exact(op.value)
+    return exact(op.value)
 
 
 def _twins(op: typed.Operator | typed.Extern, inputs: tuple[str, ...]) -> Mapping[int, int]:

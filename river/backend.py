@@ -36,7 +36,7 @@ class Rows(Protocol):
 
     @property
     def weight(self) -> int:
-        """How many items there are, or how many are in their lists if these are more: what memory they take."""
+        """How many items there are, or are in their lists, or would be as large as their texts: what memory they take."""
         ...
 
     def values(self) -> Items:

@@ -152,7 +152,7 @@ def whole(type_: t.Type, rows: Batch, what: Gathered, found: tuple[array[int], a
     none = array("q", bytes(8 * count))
     kept = [rows.addresses[column] for column in what.kept]
     addresses = (address_of(taus) + 8, address_of(starts) + 8, *kept, address_of(none), *kept)
-    return Batch(type_, count - 2, addresses, [rows.kept, taus, starts, none])
+    return Batch(type_, count - 2, addresses, [rows.kept, taus, starts, none], rows.texts)
 
 
 __all__ = ["LEAST", "Gathered", "gathered", "instants", "whole"]

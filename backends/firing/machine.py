@@ -183,7 +183,7 @@ class Forwards(MachineItems):
                     constant = self._constants[id(part)] = Batch.of(part.type, [part.value] * room)
                 kept.append(constant)
                 addresses += constant.addresses
-        return Batch(type_, len(rows), tuple(addresses), kept)
+        return Batch(type_, len(rows), tuple(addresses), kept, rows.texts)
 
 
 class Gathers(MachineItems):

@@ -11,6 +11,7 @@ from backends.locks import Locks, Scheme, classes, lock_set
 from backends.multicore.experiments import Choices
 from backends.multicore.regions import Alone, Region, region
 from backends.native.batch import strides
+from backends.native.contract import ROW
 from backends.native.layout import is_plain
 from river.backend import BATCH, BOUND
 from river.classes import evolve, field, frozen
@@ -33,9 +34,6 @@ if TYPE_CHECKING:
 EXPERIMENT = "as the experiment says"
 
 ONE_WORKER = "is in a group that one worker runs"
-
-ROW = 64
-"""Bytes of an item for which batches and bounds are meant that nobody stated."""
 
 
 @frozen

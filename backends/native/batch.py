@@ -12,6 +12,7 @@ from functools import cache
 from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, Any, Final, TypeVar, assert_never
 
+from backends.native.contract import ROW
 from backends.native.kernels import first_fall, shifted
 from backends.native.layout import SUM_WORDS, ColumnKind, Unsupported, columns, widths
 from river.classes import define, field
@@ -57,6 +58,8 @@ def pointers(count: int) -> Any:
 class Batch:
     """Rows of a type: the addresses of its columns, in the order of `layout.columns`. `kept` is what the columns lie in.
 
+    `texts`: about how many bytes of texts were made for them, which last as long as they.
+
     What stands in a batch is never written again, so batches and their slices are shared freely.
     """
 
@@ -64,6 +67,7 @@ class Batch:
     rows: int
     addresses: tuple[int, ...]
     kept: Any = field(default=None, repr=False)
+    texts: int = field(default=0, repr=False)
     _weight: int | None = field(default=None, init=False, repr=False)
 
     def __len__(self) -> int:
@@ -75,15 +79,16 @@ class Batch:
         if (start, stop) == (0, self.rows):
             return self
         moved = tuple(at + start * step for at, step in zip(self.addresses, strides(self.type), strict=True))
-        return Batch(self.type, max(0, stop - start), moved, self.kept)
+        rows = max(0, stop - start)
+        return Batch(self.type, rows, moved, self.kept, self.texts * rows // max(1, self.rows))
 
     @property
     def weight(self) -> int:
-        """The rows, or the items of lists directly in them if these are more."""
+        """The rows, or the items of lists directly in them, or rows of `ROW` bytes as large as their texts: what is most."""
         if self._weight is not None:
             return self._weight
-        most = self.rows
-        if most:
+        most = max(self.rows, self.texts // ROW)
+        if self.rows:
             for column in _lists(self.type):
                 offsets = self.addresses[column]
                 most = max(most, _long(offsets + 8 * self.rows) - _long(offsets))
@@ -645,8 +650,8 @@ class OutputBlock:
         words = self.words
         return Batch(self.type, words[0], tuple([words[place] for place in self._places]), self)
 
-    def take(self, texts: Any = None) -> Batch:
-        """What there is, as a batch of its own; the block is empty then. `texts`: what its views point into."""
+    def take(self, texts: Any = None, size: int = 0) -> Batch:
+        """What there is, as a batch of its own; the block is empty then. `texts`: what its views point into, of so many bytes."""
         words = self.words
         few = words[1] >= _ROOMY and all(words[first] < _MANY for first, _ in self.firsts)
         taken = self._pool.copy(words) if few else self._pool.get(words)
@@ -656,7 +661,7 @@ class OutputBlock:
         rows = taken[0]
         if few:
             self.clear()
-        return Batch(self.type, rows, addresses, _Taken(self._pool, taken, texts, again=not few))
+        return Batch(self.type, rows, addresses, _Taken(self._pool, taken, texts, again=not few), size)
 
     def clear(self) -> None:
         """Empties the block; the room stays."""

@@ -26,6 +26,12 @@ def mark_type(out: typed.Out) -> t.Type:
 
 
 ARENA_SIZE: Final = 464
+ARENA_USED: Final = 24
+"""Where an arena counts the bytes that it has of the system, in chunks of at least `CHUNK`."""
+CHUNK: Final = 65536
+ROW: Final = 64
+"""Bytes of an item for which batches and bounds are meant that nobody stated."""
+
 
 CODES: Final = (
     "overflow", "division-by-zero", "shift-range", "conversion-range", "index-range", "key-missing", "remove-missing",

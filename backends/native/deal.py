@@ -167,7 +167,7 @@ def gathered(batch: Batch, order: Any, count: int) -> Batch:
     """The rows with the first `count` numbers of `order`, in columns of their own."""
     kept: list[Any] = [batch.kept]
     addresses = tuple(_gathered(batch.type, iter(batch.addresses), order, count, kept))
-    return Batch(batch.type, count, addresses, kept)
+    return Batch(batch.type, count, addresses, kept, batch.texts * count // max(1, batch.rows))
 
 
 def _room(size: int, kept: list[Any]) -> int:

@@ -102,7 +102,7 @@ class DeltaDealer:
         sides: list[tuple[int, Dealt]] = []
         for offsets, columns in ((ins, rest[:width]), (rest[width], rest[width + 1 :])):
             first, end = _long(offsets), _long(offsets + 8 * count)
-            rows = Batch(self._row, end, tuple(columns), batch.kept)[first:end]
+            rows = Batch(self._row, end, tuple(columns), batch.kept, batch.texts // 2)[first:end]
             sides.append((offsets, self._rows.deal(rows)))
         (_, inserted), (_, deleted) = sides
         found = [self._part(batch, taus, sides, shard) for shard in range(self._rows.count)]
@@ -123,19 +123,21 @@ class DeltaDealer:
         given: list[Any] = []
         columns: list[tuple[int, ...]] = []
         kept: list[Any] = [batch.kept, *room]
+        texts = 0
         for offsets, dealt in sides:
             start, end = dealt.ends[shard - 1] if shard else 0, dealt.ends[shard]
             given += [offsets, dealt.order, start, end]
             rows = dealt.rows[start:end]
             columns.append((ctypes.addressof(dealt.order) + 8 * start, *rows.addresses))
             kept += [rows.kept, dealt.order]
+            texts += rows.texts
         made: int = _function("cut")(*room, taus, count, *given, 2 if self._lasting else int(shard == 0))
         if not made:
             return None
         at, ins, gone = (ctypes.addressof(room[i]) for i in (0, 2, 3))
         addresses = (at, ins, *columns[0], gone, *columns[1])
         positions: Any = (ctypes.c_int64 * made).from_buffer(room[1])
-        return PartOfDeltas(shard, Batch(self._type, made, addresses, kept), positions)
+        return PartOfDeltas(shard, Batch(self._type, made, addresses, kept, texts), positions)
 
 
 def behind(deltas: Batch, bit: int) -> None:

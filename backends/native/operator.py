@@ -16,6 +16,7 @@ from backends.native.batch import Batch, OutputBlock, address_of, pointers
 from backends.native.computed import fill
 from backends.native.contract import (
     ARENA_SIZE,
+    ARENA_USED,
     CODES,
     CONTEXT,
     CONTEXT_SIZE,
@@ -186,7 +187,9 @@ class _Texts:
         self._close(self._block.address)
 
 
-_CHUNKS: Final = 16  # where an arena keeps the list of its memory
+_CURRENT: Final = 0  # where an arena has the address of what is free in its last chunk
+_END: Final = 8  # where it has that of the chunk's end
+_CHUNKS: Final = 16  # where it keeps the list of its memory
 
 
 def _dropped(close: Callable[[int], None], block: _Block) -> None:
@@ -451,13 +454,17 @@ class NativeOperator:
         `inputs`: what the columns lay in that were fired on (`Batch.kept`), if texts of theirs are lent.
         """
         texts: _Texts | None = None
+        size = 0
         if self._texts.value:
-            texts = _Texts(self._close, self._context.address + CONTEXT["texts"])
+            arena = CONTEXT["texts"]
+            words = [self._context.word(arena + at).value for at in (_CURRENT, _END, ARENA_USED)]
+            size = words[2] - (words[1] - words[0])
+            texts = _Texts(self._close, self._context.address + arena)
         for i, (output, marks) in enumerate(zip(self.outputs, self.marks, strict=True)):
             marked = marks.rows != 0
             if marked or output.rows:
                 lent = (texts, inputs) if self._lends[i] else texts
-                yield i, output.take(lent), marks.take() if marked else None
+                yield i, output.take(lent, size), marks.take() if marked else None
 
     def clear(self) -> None:
         """Empties the outputs; batches read from them are void."""

@@ -15,9 +15,11 @@ from backends.multicore import parallel
 from backends.multicore.plan import plan
 from backends.multicore.run import run
 from backends.native import jit
+from backends.native.batch import Batch
 from backends.native.lower import expressions
 from river.backend import Options
 from river.driver import Compiled, compile_source, observe
+from river.lang import types as t
 from river.platform import Platform
 from river.source import Source
 from river.testing import seeds
@@ -320,3 +322,25 @@ def test_fields_of_a_file_that_leave_inside_of_something_else_are_read(tmp_path:
     found = river.compile(text, "river").run({"r": path})
     assert found["out"].to_pylist() == [{"at": 1, "a": "x"}, {"at": 2, "a": "y"}]
     assert found["of"].to_pylist() == [{"list": [1]}, {"list": [2]}]
+
+
+def test_texts_that_firings_send_are_passed_on_before_they_are_large() -> None:
+    """So a join of rows with long texts keeps few of them: what waits is bounded by bytes, and so is what waits in queues."""
+    text = """river 1;
+    operator long(x: i64) -> (y: string) {
+      on x(n) { var s: string = "0123456789abcdef"; for i in 0 .. 8 { s = concat(s, s); } emit y s; }
+    }
+    input x: i64; (y) <- long(x); output y: string;
+    """
+    graph = compile_source(Source("test.river", text)).graph
+    seen: list[int] = []
+    run(
+        plan(graph, Platform(1), Options(workers=1, batch=64, bound=64)),
+        {"x": iter([list(range(1000))])},
+        {"y": lambda items: seen.append(len(items))},
+    )
+    assert sum(seen) == 1000
+    assert max(seen) < 40  # 256 rows of 64 bytes, and what memory is asked for at once
+    batch = Batch.of(t.STRING, ["x" * 100] * 10)
+    batch.texts = 6400
+    assert (batch.weight, batch[2:4].weight, batch[2:4][1:].weight) == (100, 20, 10)

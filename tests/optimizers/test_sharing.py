@@ -150,6 +150,15 @@ def test_what_may_differ_stays_two(name: str) -> None:
     assert any(operators.count(operator) > 1 for operator in ("twice", "sum", "plus", "either", "f"))
 
 
+def test_externs_of_one_function_are_not_alike_if_they_are_declared_otherwise() -> None:
+    texts = (
+        f'operator {f}(x: i64) -> (y: {of}) = extern python "m:f"; '
+        for f, of in (("f", "i64"), ("g", "string"))
+    )
+    text = "".join(texts) + SPLIT.replace("q: i64", "q: string") + "(p) <- f(a); (q) <- g(b);"
+    assert not apply(program(text), (Sharing(),), Platform(2), LIBRARY).remarks
+
+
 def test_many_readers_are_fed_by_a_tree() -> None:
     ends = [f"q{i}" for i in range(33)]
     outs = "".join(f"output {end}: i64; " for end in ends)

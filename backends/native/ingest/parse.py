@@ -11,6 +11,7 @@ from backends.native.batch import Batch
 from backends.native.ingest.memory import address
 from river.classes import define, field, frozen
 from river.io import delimited
+from river.lang import types as t
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -143,6 +144,7 @@ class Parse:
             room = min(max(int(left * self.expected * 1.1), 2 * room), left)
             addresses = self._columns(room)
             table = (ctypes.c_int64 * (len(addresses) + 1))(*addresses)
+            before = state[at["at"]]
             state[at["columns"]], state[at["room"]], state[at["row"]] = ctypes.addressof(table), room, 0
             left_over = _Left()
             while state[at["at"]] < size and state[at["row"]] < room and not self._full:
@@ -154,7 +156,7 @@ class Parse:
                     )
             rows = state[at["row"]]
             self.rows += rows
-            self.segments.append(self._finished(addresses, rows, left_over))
+            self.segments.append(self._finished(addresses, rows, left_over, state[at["at"]] - before))
         self.stop = self.start + state[at["at"]]
         return state[at["line"]] + state[at["inner"]]
 
@@ -194,13 +196,13 @@ class Parse:
             left.errors.append((row - bisect_left(left.gone, row), error))
         self.bad += len(found.errors)
 
-    def _finished(self, addresses: list[int], rows: int, left: _Left) -> Segment:
-        """The rows, without those that are none."""
+    def _finished(self, addresses: list[int], rows: int, left: _Left, size: int) -> Segment:
+        """The rows that so many bytes are, without those that are none."""
         self._scatter(addresses, left.items, left.taken)
         self._compact(addresses, left.gone, rows)
-        return Segment(
-            Batch(self.form.type, rows - len(left.gone), tuple(addresses), self.lease), tuple(left.errors)
-        )
+        texts = size if t.contains(self.form.type, t.STRING, t.BYTES) else 0
+        batch = Batch(self.form.type, rows - len(left.gone), tuple(addresses), self.lease, texts)
+        return Segment(batch, tuple(left.errors))
 
     def _scatter(self, addresses: list[int], items: Sequence[Any], rows: list[int]) -> None:
         if not rows:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from backends.native.contract import CONTEXT, FULL, MARK, SIDE
+from backends.native.contract import ARENA_USED, CHUNK, CONTEXT, FULL, MARK, ROW, SIDE
 from backends.native.idioms import void
 from backends.native.ir import Builder
 from backends.native.layout import LIST, columns, is_plain, register
@@ -127,10 +127,17 @@ class BatchWriter:
                 void(b, "flush", f"ptr {f.block('variables', i)}")
 
     def again(self, following: str, next_: str) -> None:
-        """Goes on unless an output is full; `following` is returned then."""
+        """Goes on unless an output is full, or there are as many texts as rows of `ROW` bytes; `following` is returned then."""
         b, full = self.f.b, None
-        for rows in (rows for tables in self._full.values() for rows in tables):
-            reached = b.op(f"icmp sge i64 {b.op(f'load i64, ptr {rows}')}, {self.limit}")
+        sizes = [b.op(f"load i64, ptr {rows}") for tables in self._full.values() for rows in tables]
+        if any(t.contains(self.operator.outs[out].type, t.STRING, t.BYTES) for out in self._full):
+            used = b.op(f"getelementptr inbounds i8, ptr %context, i64 {CONTEXT['texts'] + ARENA_USED}")
+            more = b.op(
+                f"sub nsw i64 {b.op(f'load i64, ptr {used}')}, {CHUNK}"
+            )  # the first is there for any text
+            sizes.append(b.op(f"sdiv i64 {more}, {ROW}"))
+        for size in sizes:
+            reached = b.op(f"icmp sge i64 {size}, {self.limit}")
             full = reached if full is None else b.op(f"or i1 {full}, {reached}")
         if full is None:
             b.go(next_)
