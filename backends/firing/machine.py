@@ -16,14 +16,14 @@ from backends.native.contract import SIDE, key_type
 from backends.native.explain import explained
 from backends.native.layout import widths
 from backends.native.operator import UNLIMITED
-from river.il.forwards import forwarded
+from river.il.forwards import Rows, forwarded
 from river.lang import typed
 from river.lang import types as t
 from river.lang.evaluate import Trap
 from river.lang.values import INFINITY, Mark, default
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from backends.firing.columns import ColumnPort
     from backends.firing.instance import Setting
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from river.il.forwards import Path
     from river.lang.types import Type
 
-    Parts = tuple[slice | typed.Literal, ...]
+    Constant = typed.Literal | typed.MakeList
+    Parts = tuple[slice | Constant, ...]
 
 _LEAST = -(1 << 63)
 
@@ -156,7 +157,7 @@ class Forwards(MachineItems):
         super().prepare(native)
         type_ = self.operator.ports[self.operator.items[0].port].type
         self._sent = [
-            (out, tuple(p if isinstance(p, typed.Literal) else _columns(type_, p) for p in parts))
+            (out, tuple(each for part in parts for each in _forwarded(type_, part)))
             for out, parts in forwarded(self.operator) or ()
         ]
         self._constants: dict[int, Batch] = {}
@@ -179,11 +180,27 @@ class Forwards(MachineItems):
             else:
                 constant = self._constants.get(id(part))
                 if constant is None or len(constant) < len(rows):
-                    room = 1 << len(rows).bit_length()
-                    constant = self._constants[id(part)] = Batch.of(part.type, [part.value] * room)
+                    value = part.value if isinstance(part, typed.Literal) else ()
+                    values = [value] * (1 << len(rows).bit_length())
+                    constant = self._constants[id(part)] = Batch.of(part.type, values)
                 kept.append(constant)
                 addresses += constant.addresses
         return Batch(type_, len(rows), tuple(addresses), kept, rows.texts)
+
+
+def _forwarded(type_: Type, part: Path | Rows | Constant) -> Iterator[slice | Constant]:
+    """Columns of an item, one after the other: as many as make a part."""
+    match part:
+        case Rows(path, parts):
+            list_, items = _columns(type_, path), t.parts(_part(type_, path))[0]
+            yield slice(list_.start, list_.start + 1)
+            for each in parts:
+                inner = _columns(items, each)
+                yield slice(list_.start + 1 + inner.start, list_.start + 1 + inner.stop)
+        case tuple():
+            yield _columns(type_, part)
+        case _:
+            yield part
 
 
 class Gathers(MachineItems):
@@ -231,6 +248,13 @@ def _columns(type_: Type, path: Path) -> slice:
         start += sum(widths(part)[0] for part in parts[:index])
         type_ = parts[index]
     return slice(start, start + widths(type_)[0])
+
+
+def _part(type_: Type, path: Path) -> Type:
+    """The type of a part of an item."""
+    for index in path:
+        type_ = t.parts(type_)[index]
+    return type_
 
 
 class MachineRated(Machine, plain.Rated):

@@ -34,6 +34,9 @@ Anchor = tuple[int, int, int, int | None]
 """A place where a file can be read from: items before it, bytes, lines, and the key up to which items came."""
 
 
+MORE: Final = 1.02
+"""How many more rows than those that are known let expect."""
+
 IDLE: Final = 0.5
 """How often workers must have nothing to do for blocks to be parsed by other threads."""
 
@@ -97,7 +100,11 @@ def _opened(
     behind = source.source
     if behind.rows is not None:
         reader = open_native(behind.rows, plan.batch, used(plan.graph, name))
-        return source if reader is None else _counted(source, _all(reader, plan.workers - 1, spare))
+        return (
+            source
+            if reader is None
+            else _counted(source, _all(reader, behind.bytes, plan.workers - 1, spare))
+        )
     wanted = used(plan.graph, name)
     reader = open_native(behind, plan.batch, wanted)
     if reader is not None:
@@ -137,11 +144,12 @@ def _opened(
     return source
 
 
-def _all(reader: Reader, helpers: int, spare: Callable[[], int]) -> Iterator[Batch]:
-    """One item, the list of all rows."""
-    from backends.native.batch import listed
+def _all(reader: Reader, size: int, helpers: int, spare: Callable[[], int]) -> Iterator[Batch]:
+    """One item, the list of all rows of so many bytes, if that is known."""
+    from backends.native.listing import listed
 
-    yield listed(reader.form.type, list(_parsed(reader, helpers, spare, None)))
+    rows = _parsed(reader, helpers, spare, None)
+    yield listed(reader.form.type, rows, reader.parser.live, lambda: int(reader.expected * size * MORE))
 
 
 def _counted(

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import ctypes
-import mmap
 import struct
 import weakref
 from array import array
-from collections import defaultdict, deque
+from collections import deque
 from functools import cache
 from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, Any, Final, TypeVar, assert_never
 
+from backends.native import pages
 from backends.native.contract import ROW
 from backends.native.kernels import first_fall, shifted
 from backends.native.layout import SUM_WORDS, ColumnKind, Unsupported, columns, widths
 from river.classes import define, field
-from river.lang import memory
 from river.lang import types as t
 from river.lang.patterns import compile_pattern
 from river.lang.values import MASK64, NAN, default, frozen_form
@@ -37,8 +36,6 @@ _SMALL: Final = 1 << 12  # bytes
 _libc: Final = ctypes.CDLL(None)
 _libc.free.argtypes = [ctypes.c_void_p]
 _libc.malloc.argtypes, _libc.malloc.restype = [ctypes.c_size_t], ctypes.c_void_p
-_libc.posix_memalign.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t]
-_libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 
 
 def address_of(buffer: Any) -> int:
@@ -221,15 +218,6 @@ def concat(batches: Sequence[Batch]) -> Batch:
     buffers = _joined(batches[0].type, sources, [(0, batch.rows) for batch in batches])
     addresses = tuple(_address(buffer, kept) for buffer in buffers)
     return Batch(batches[0].type, sum(batch.rows for batch in batches), addresses, kept)
-
-
-def listed(item: t.Type, batches: Sequence[Batch]) -> Batch:
-    """All rows of some batches of a type as one row, the list of them."""
-    if not batches:
-        return Batch.of(t.List(item), [()])
-    rows = concat(batches)
-    ends = array("q", (0, rows.rows))
-    return Batch(t.List(item), 1, (address_of(ends), *rows.addresses), [rows.kept, ends])
 
 
 def _joined(type_: t.Type, sources: list[Iterator[int]], rows: list[tuple[int, int]]) -> Iterator[bytearray]:
@@ -542,7 +530,9 @@ class _Pool:
             # As growing makes it, so that limits are met at the same size.
             room = 1 << (like[first] - 1).bit_length()
             sizes = [(room + (kind is ColumnKind.OFFSETS)) * kind.size for kind in kinds]
-            data = [_room(size, like[first] * kind.size) for size, kind in zip(sizes, kinds, strict=True)]
+            data = [
+                pages.take(size, like[first] * kind.size) for size, kind in zip(sizes, kinds, strict=True)
+            ]
             if not all(data):
                 for each in data:
                     _libc.free(each)
@@ -585,11 +575,7 @@ class _Pool:
 
 
 _SPARE: Final = 4
-_LARGE_PAGE: Final = 1 << 21
 _ROOMY: Final = 1 << 14  # rows of a table that is kept where there are hardly any in it
-_KEPT_FROM: Final = 1 << 20  # bytes of memory that is kept for others
-_KEPT: Final = 1 << 25  # bytes of it, at most, of each size
-_ADVICE: Final[int | None] = getattr(mmap, "MADV_HUGEPAGE", None)
 _MANY: Final = 1024  # rows of a table that is not left to grow
 
 
@@ -669,42 +655,12 @@ class OutputBlock:
             self.words[first] = 0
 
 
-_waiting: Final = defaultdict[int, "deque[int]"](deque)
-"""By size, memory that no tables lie in any more: pages that have been touched."""
-
-
-def _room(size: int, used: int) -> int:
-    """Memory of so many bytes, of which so many will be used; 0 if there is none. Large pages are sooner touched.
-
-    Not where memory is limited: to begin at such a page takes room that counts.
-    """
-    try:
-        return _waiting[size].pop() if size >= _KEPT_FROM else _libc.malloc(size) or 0
-    except IndexError:
-        pass
-    if used < _LARGE_PAGE or _ADVICE is None or memory.limited() is not None:
-        return _libc.malloc(size) or 0
-    place = ctypes.c_void_p()
-    if _libc.posix_memalign(ctypes.byref(place), _LARGE_PAGE, size):
-        return 0
-    _libc.madvise(place, size, _ADVICE)  # the system may have none: then it is memory like any other
-    return place.value or 0
-
-
 def _freed(words: Any, firsts: list[tuple[int, int]], kinds: list[list[ColumnKind]]) -> None:
     """Gives the memory of tables back, or keeps it for others."""
     for (first, _), columns_ in zip(firsts, kinds, strict=True):
         room = words[first + 1]
         for i, kind in enumerate(columns_):
-            size, place = (room + (kind is ColumnKind.OFFSETS)) * kind.size, words[first + 3 + i]
-            if (
-                _KEPT_FROM <= size <= _KEPT
-                and len(_waiting[size]) < _KEPT // size
-                and memory.limited() is None
-            ):
-                _waiting[size].append(place)
-            else:
-                _libc.free(place)
+            pages.give(words[first + 3 + i], (room + (kind is ColumnKind.OFFSETS)) * kind.size)
 
 
 __all__ = ["Batch", "ColumnKind", "OutputBlock", "address_of", "concat", "is_number", "pointers", "strides"]

@@ -111,6 +111,40 @@ def test_large_maps():
     assert [row["value"] for row in found["sums"]] == sent
 
 
+LISTS = """river 1;
+type Row = {{k: string, ns: list<i64>, at: {{x: f64, n: i64}}}};
+type Some = {{n: i64, k: string, ns: list<i64>}};
+input r: {{id: i64, rows: list<Row>}};
+operator some(r: {{id: i64, rows: list<Row>}}) -> (o: {{id: i64, some: list<Some>, nil: list<Row>, all: list<Row>}}) {{
+  on r(r) {{ emit o {{id: r.id, some: {some}, nil: [], all: r.rows}}; }}
+}}
+(o) <- some(r);
+output o: {{id: i64, some: list<Some>, nil: list<Row>, all: list<Row>}};
+"""
+PICKED = "[{n: row.at.n, k: row.k, ns: row.ns} for row in r.rows]"
+
+
+def lists(some: str) -> Any:
+    return river.compile(LISTS.format(some=some), "river")
+
+
+def test_rows_of_lists_are_forwarded_without_some_of_their_fields():
+    def only(text: str) -> Any:
+        (instance,) = lists(text).graph.instances
+        return forwarded(instance.operator)
+
+    assert only(PICKED) is not None
+    assert only(PICKED[:-1] + " if row.at.n > 1]") is None
+    assert only(PICKED.replace("row.at.n", "row.at.n +% 1")) is None
+    assert only(PICKED.replace("row.at.n", "r.id")) is None
+    row = ("a text of more than 12 bytes", (1, 2), (0.5, 7))
+    items = [(i, (row, ("", (), (0.0, i)))[: i % 3]) for i in range(20)]
+    made = lists(PICKED)
+    for batch in (1, 3, 64):
+        ours = made.run({"r": items}, backend="multicore", batch=batch)["o"].to_pylist()
+        assert ours == made.run({"r": items}, backend="reference")["o"].to_pylist()
+
+
 def test_what_is_looked_for():
     found = [each.operator for each in MADE.graph.instances]
     operators = {each.name: each for each in found if isinstance(each, typed.Operator)}

@@ -13,10 +13,12 @@ pytest.importorskip("llvmlite")
 
 from backends.native import NativeOperator, Refused, batch, compile_native
 from backends.native.batch import Batch, concat
+from backends.native.layout import widths
+from backends.native.listing import listed
 from backends.native.lower import expressions
 from river.lang import typed
 from river.lang import types as t
-from river.lang.values import NAN, FrozenMap, hash64
+from river.lang.values import NAN, FrozenMap, default, hash64
 from river.testing.value_strategies import values_of
 
 ROW = t.Record((
@@ -27,6 +29,7 @@ DEEP = t.Record((
     ("l", t.List(t.Optional(t.List(t.STRING)))), ("a", t.Array(t.List(t.I64), 2)), ("e", t.List(t.Tuple(()))),
     ("m", t.Map(t.STRING, t.List(t.F64))), ("k", t.Map(t.Tuple((t.F64, t.I32)), t.Map(t.I64, t.UNIT))),
 ))  # fmt: skip
+FLAT = t.Record((("n", t.I32), ("s", t.STRING), ("a", t.Array(t.F64, 2)), ("b", t.BOOL)))
 STATE = t.Tuple((
     DEEP, t.FSUM, t.I128, t.Deque(t.STRING), t.OMap(t.Optional(t.F64), t.FSUM), t.Bag(t.Record((("s", t.STRING), ("n", t.I64)))),
 ))  # fmt: skip
@@ -84,6 +87,27 @@ def test_rows_of_several_batches_come_one_after_the_other(type_: t.Type, data: s
     wanted = [value for values in parts for value in values[skipped:]]
     del batches
     assert repr(found.values()) == repr(wanted)
+
+
+@given(st.data())
+@settings(max_examples=30)
+def test_all_rows_are_listed_however_many_were_expected(data: st.DataObject) -> None:
+    """What nobody reads is zero; in rows with lists all is there."""
+    type_ = data.draw(st.sampled_from([FLAT, DEEP, t.UNIT]))
+    parts = data.draw(st.lists(st.lists(values_of(type_, 3), max_size=5), max_size=4))
+    read = [data.draw(st.booleans()) or type_ != FLAT for _ in range(widths(type_)[0])]
+    expected = data.draw(st.integers(0, 9))
+    found = listed(type_, (Batch.of(type_, values) for values in parts), read, lambda: expected)
+    wanted = tuple(value for values in parts for value in values)
+    if type_ == FLAT:
+        wanted = tuple(
+            tuple(
+                value if is_read else zero
+                for value, zero, is_read in zip(row, default(FLAT), read, strict=True)
+            )
+            for row in wanted
+        )
+    assert repr(found.values()) == repr([wanted])
 
 
 @given(st.data())

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from river.classes import define, field
+
+if TYPE_CHECKING:
+    import mmap
 
 _LEAST = 1 << 11  # bytes of a buffer that is worth keeping; many blocks of a line may wait at a time
 _MOST = 16  # buffers of a size that wait for use, at most
 _KEPT = 1 << 26  # bytes of them, at most, if there is more than one
 
 
-def address(data: bytearray) -> int:
+def address(data: bytearray | mmap.mmap) -> int:
     """Where the bytes lie; they must not be resized."""
     return ctypes.addressof(ctypes.c_char.from_buffer(data))
 

@@ -7,6 +7,7 @@ from bisect import bisect_left, bisect_right
 from itertools import compress
 from typing import TYPE_CHECKING, Any, Final
 
+from backends.native import pages
 from backends.native.batch import Batch
 from backends.native.ingest.memory import address
 from river.classes import define, field, frozen
@@ -171,7 +172,7 @@ class Parse:
         at = address(self.lease.take(sum(compress(spaces, used)) + _ALIGNED))
         zeros = 0
         if not all(used):
-            self.lease.others.append(nothing := bytearray(max(spaces)))
+            self.lease.others.append(nothing := pages.zeros(max(spaces)))
             zeros = address(nothing)
         addresses: list[int] = []
         for space, wanted in zip(spaces, used, strict=True):
