@@ -50,7 +50,7 @@ def compiled(plan: Plan) -> NativeCode:
     found = NativeCode()
     if plan.options.native == "off":
         return found
-    from backends.native.jit import available
+    from backends.native.llvm import available
 
     if not available():
         found.remarks = (_missing(),)

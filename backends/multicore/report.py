@@ -30,7 +30,7 @@ _CLASSES: Final = {
 
 def native_report(instances: Sequence[Instance]) -> str:
     """Operators that run alike stand together: as machine code, in how many lanes, with what operations, or why not."""
-    from backends.native.jit import available
+    from backends.native.llvm import available
 
     if not available():
         return "native: llvmlite is not installed, the evaluator runs all operators, many times slower"

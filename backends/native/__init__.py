@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from backends.native.batch import Batch
-from backends.native.jit import available
+from backends.native.llvm import available
 from backends.native.operator import (
     Fired,
     NativeOperator,

@@ -8,17 +8,15 @@ from __future__ import annotations
 import ctypes
 import os
 import re
-import sys
 import threading
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from backends.native.llvm import Linker, Processor, library, processor
 from backends.native.tables import SECRET_WORDS, SECRETS
-from river.classes import define, field, frozen
+from river.classes import field, frozen
 from river.diagnostics import InternalError
 from river.lang import memory
 
@@ -47,62 +45,27 @@ _LOCK: Final = threading.Lock()  # of the linker
 _STARTING: Final = threading.Lock()
 
 
-def available() -> bool:
-    """Whether llvmlite is installed."""
-    return find_spec("llvmlite") is not None
-
-
-@frozen
-class Processor:
-    """The processor that code is made for."""
-
-    triple: str
-    cpu: str
-    features: str
-    llvm: str
-
-    @property
-    def architecture(self) -> str:
-        """The first word of the triple: `x86_64`, `aarch64`."""
-        return self.triple.split("-", 1)[0]
-
-
-@define
-class _Linker:
-    binding: Any
-    jit: Any
-    llvm: ctypes.CDLL  # the library of llvmlite, without its lock
-    machine: Processor
-    count: int = 0
-    linked: list[Any] = field(factory=list[Any])  # keeps the code mapped
-
-
 @memory.lifted()
-def _linker() -> _Linker:
+def _linker() -> Linker:
     with _STARTING:  # else two threads could have one each, and the code of one would be unmapped with it
         return _started()
 
 
 @cache
-def _started() -> _Linker:
-    binding: Any = import_module("llvmlite.binding")
-    binding.initialize_native_target()
-    binding.initialize_native_asmprinter()
-    machine = Processor(
-        binding.get_process_triple(), binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten(),
-        ".".join(map(str, binding.llvm_version_info)),
-    )  # fmt: skip
-    folder, name = Path(binding.__file__).parent, import_module("llvmlite.utils").get_library_name()
-    llvm = ctypes.CDLL(str(folder / name))
-    # LLVM's older linker puts each section where the system has room, and cuts distances of more than 2 GiB off unseen.
-    return _Linker(
-        binding, binding.create_lljit_compiler(use_jit_link=sys.platform != "win32"), llvm, machine
-    )
+def _started() -> Linker:
+    return Linker.started()
 
 
+@memory.lifted()
 def host() -> Processor:
     """This processor."""
-    return _linker().machine
+    with _STARTING:
+        return _processor()
+
+
+@cache
+def _processor() -> Processor:
+    return processor()
 
 
 def level() -> int:
@@ -165,8 +128,8 @@ def machine_code(text: str, level: int = OPTIMISATION) -> bytes:
     """
     if not level:
         text = _INLINED.sub(r"\1", text)  # what code takes that is only made grows with its size
-    linker = _linker()
-    binding, machine = linker.binding, linker.machine
+    binding: Any = import_module("llvmlite.binding")
+    llvm, machine = library(), host()
     target = binding.Target.from_triple(machine.triple).create_target_machine(
         cpu=machine.cpu,
         features=machine.features,
@@ -185,8 +148,8 @@ def machine_code(text: str, level: int = OPTIMISATION) -> bytes:
     tuning.loop_vectorization = tuning.slp_vectorization = level > 0
     builder = binding.create_pass_builder(target, tuning)
     passes = builder.getModulePassManager()
-    linker.llvm.LLVMPY_RunNewModulePassManager(passes, module, builder)
-    return _emitted(linker.llvm, target, module)
+    llvm.LLVMPY_RunNewModulePassManager(passes, module, builder)
+    return _emitted(llvm, target, module)
 
 
 def _emitted(llvm: ctypes.CDLL, target: Any, module: Any) -> bytes:
@@ -222,19 +185,9 @@ def _libm(name: str) -> int:
     return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
 
 
-def _link(linker: _Linker, code: bytes, exports: tuple[str, ...], imports: Mapping[str, int]) -> Code:
-    library = linker.binding.JITLibraryBuilder().add_object_img(code).add_current_process()
-    for name in LIBM:
-        library.import_symbol(f"river_{name}", _libm(name))
-    library.import_symbol(SECRETS, ctypes.addressof(secrets))
-    for name, address in imports.items():
-        library.import_symbol(name, address)
-    for name in exports:
-        library.export_symbol(name)
-    linker.count += 1
-    linked = library.link(linker.jit, f"river{linker.count}")
-    linker.linked.append(linked)
-    addresses = {name: linked[name] for name in exports}
+def _link(linker: Linker, code: bytes, exports: tuple[str, ...], imports: Mapping[str, int]) -> Code:
+    needed = {f"river_{name}": _libm(name) for name in LIBM} | {SECRETS: ctypes.addressof(secrets)}
+    addresses = linker.link(code, exports, needed | dict(imports))
     if not all(addresses.values()):
         raise InternalError(f"native code has no {[name for name, at in addresses.items() if not at]}")
     return Code(addresses)

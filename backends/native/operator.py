@@ -29,8 +29,9 @@ from backends.native.contract import (
     handlers_of,
     mark_type,
 )
-from backends.native.jit import Code, available, host, level
+from backends.native.jit import Code, host, level
 from backends.native.layout import size_align
+from backends.native.llvm import available
 from backends.native.patterns import Calls, Patterns
 from backends.native.pool import POOL, default_limit
 from backends.native.shared import BASE, ModuleText, TreeTexts, part_at_hand, shared

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from backends.native.jit import available
+from backends.native.llvm import available
 from backends.native.operator import Refused, compile_native
 from backends.native.patterns import Calls
 from backends.spark.task import verified

@@ -14,7 +14,7 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, assert_never
 
-from backends.native.jit import available
+from backends.native.llvm import available
 from backends.spark import files, task
 from backends.spark.delivery import StagedFolder, hand_over
 from backends.spark.files import EXCHANGE, TOLD, Errand, Telling

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 from uuid import uuid4
 
-from backends.native.jit import available
+from backends.native.llvm import available
 from backends.spark.files import TOLD
 from backends.spark.kernels import ready, tagged
 from backends.spark.parts import GivenFile

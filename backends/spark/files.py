@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from uuid import uuid4
 
 from backends.native.arrow import to_arrow
-from backends.native.jit import available
+from backends.native.llvm import available
 from backends.spark.columns import splitter
 from backends.spark.delivery import StagedFolder
 from backends.spark.kernels import Copy, parts_of, ready, shown, variable_of

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from backends.native.arrow import to_arrow
 from backends.native.combine import compile_combine
-from backends.native.jit import available
+from backends.native.llvm import available
 from backends.native.operator import NativeOperator, Refused, compile_native
 from backends.native.ranking import ranked
 from backends.native.views import compile_view

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
 from backends.native.egress.sinks import column_sink
-from backends.native.jit import available
+from backends.native.llvm import available
 from backends.spark import direct, report, task
 from backends.spark.columns import is_columnar
 from backends.spark.lower import lower

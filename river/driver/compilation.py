@@ -107,6 +107,10 @@ class Compiled:
             kept = Stored(graph, self.warnings, self.lowered, remarks)
             if file is not None:
                 file.write(kept)
+        elif self.keep is not None:
+            _ = (
+                self.graph
+            )  # is kept with that: nobody else may ask for it, and the text would be read again each time
         return _of(kept, self.name, self.more, (passes, platform))
 
     @property

@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self, cast, runtime_checkable
 
+from river.classes import frozen
 from river.diagnostics import Diagnostic, Rejected, closest
 from river.io import raw, scalars, wav
 from river.io.atomic import AtomicOutput
@@ -33,6 +34,7 @@ GROUP: Final = 1 << 16
 """Rows of a Parquet row group, and of an Arrow record batch, at least; unless they have many bytes."""
 
 GROUP_BYTES: Final = 64 << 20
+_WAITING, _WAITING_ROWS = 8, 1 << 12  # batches, and rows, of a collected output that are not yet Arrow data
 DICTIONARY: Final = 64 << 10
 """Bytes of different values of a column in a row group, up to which its rows name them: for more that is slow, and no shorter."""
 
@@ -99,23 +101,58 @@ class Scoped:
             self.abort()
 
 
+@frozen(eq=False)
+class Later:
+    """Rows in columns that become a record batch when somebody asks for them; a slice of `rows` is fewer of them."""
+
+    rows: Any
+    make: Callable[[Any], Any]
+
+    @property
+    def num_rows(self) -> int:
+        """How many they are."""
+        return len(self.rows)
+
+    def slice(self, start: int, length: int) -> Later:
+        """Some of them."""
+        return Later(self.rows[start : start + length], self.make)
+
+
 class Collector(Scoped):
-    """A sink that keeps what it gets, for the caller to take as a table."""
+    """A sink that keeps what it gets, for the caller to take as a table.
+
+    A few rows wait until they are asked for: pyarrow takes longer to import than a short run takes. More of them become Arrow
+    data at once, since they keep the memory that they came in.
+    """
 
     def __init__(self, type_: Type) -> None:
         self.type = type_
         self.items: list[Any] = []
         self._batches: list[Any] = []
+        self._waiting: list[Later] | None = []
 
     def write(self, items: Sequence[Any]) -> None:
+        self._settle()
         self.items.extend(items)
 
     def write_table(self, batch: Any) -> None:
         self._flush()
-        self._batches.append(batch)
+        if isinstance(batch, Later) and self._waiting is not None:
+            self._waiting.append(batch)
+            if len(self._waiting) > _WAITING or sum(each.num_rows for each in self._waiting) > _WAITING_ROWS:
+                self._settle()
+        else:
+            self._settle()
+            self._batches.append(_batch(batch))
+
+    def _settle(self) -> None:
+        """Makes what waits; nothing will wait any more."""
+        if self._waiting is not None:
+            self._batches.extend(map(_batch, self._waiting))
+            self._waiting = None
 
     def _flush(self) -> None:
-        if self.items or not self._batches:
+        if self.items:
             self._batches.append(to_batch(self.type, self.items))
             self.items = []
 
@@ -125,11 +162,20 @@ class Collector(Scoped):
     def abort(self) -> None:
         self.items.clear()
         self._batches.clear()
+        self._waiting = None
 
     def table(self) -> Any:
         """The items as a pyarrow Table."""
+        self._settle()
         self._flush()
+        if not self._batches:
+            self._batches.append(to_batch(self.type, ()))
         return arrow().Table.from_batches(self._batches)
+
+
+def _batch(given: Any) -> Any:
+    """The record batch that is given, or will be."""
+    return given.make(given.rows) if isinstance(given, Later) else given
 
 
 class _TextSink(Scoped):

@@ -14,7 +14,7 @@ import river
 from backends.multicore import parallel
 from backends.multicore.plan import plan
 from backends.multicore.run import run
-from backends.native import jit
+from backends.native import llvm
 from backends.native.batch import Batch
 from backends.native.lower import expressions
 from river.backend import Options
@@ -225,7 +225,7 @@ output o: i64;
 def test_without_llvmlite_the_evaluator_runs_with_one_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = program("windows")
     expected = compiled.run({"r": [1.0] * 50})["e"]
-    monkeypatch.setattr(jit, "available", lambda: False)
+    monkeypatch.setattr(llvm, "available", lambda: False)
     results = compiled.run({"r": [1.0] * 50})
     assert results["e"].equals(expected)
     assert [d.code for d in results.warnings] == ["native-missing"]

@@ -178,14 +178,13 @@ def chunks(count: int) -> Any:
 def _forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """What is compiled here is neither kept on disk nor stays mapped: tens of thousands of modules are gigabytes."""
     monkeypatch.setattr(native_code, "kept", lambda _parts, build: build())
-    known, linked = dict(native_code._KNOWN), jit._linker().linked
-    before = len(linked)
+    known, before = dict(native_code._KNOWN), len(jit._linker().linked)
     yield
     gc.collect()  # operators give their memory back by code that is still there
     native_code._KNOWN.clear()
     native_code._KNOWN.update(known)
     jit._callable.cache_clear()
-    del linked[before:]
+    jit._linker().forget(before)
 
 
 @pytest.mark.slow

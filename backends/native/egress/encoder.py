@@ -8,8 +8,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from backends.native.batch import pointers
-from backends.native.jit import Code, available, level
+from backends.native.jit import Code, level
 from backends.native.layout import Unsupported
+from backends.native.llvm import available
 from backends.native.shared import ModuleText, shared
 from river.classes import define, field, frozen
 from river.diagnostics import Rejected

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backends.native.egress.encoder import encoder
-from backends.native.jit import available
 from backends.native.layout import Unsupported, columns
+from backends.native.llvm import available
 from river.classes import frozen
 from river.driver import Writer
 from river.io import deltas
-from river.io.sinks import ArrowSink, Collector, TextSink
+from river.io.sinks import ArrowSink, Collector, Later, TextSink
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,6 +73,9 @@ def _arrow(sink: Writer, target: ArrowSink) -> Callable[[Batch], None]:
 
     if deltas.is_delta(sink.type):
         return lambda batch: sink.sink.write_table(change_log(target.type, batch))
-    # What is collected stays: the memory of the batches is used again meanwhile.
-    copied = isinstance(target, Collector)
-    return lambda batch: sink.sink.write_table(to_arrow(target.type, batch, copied=copied))
+    if isinstance(target, Collector):
+        # What is collected stays: the memory of the batches is used again meanwhile.
+        return lambda batch: sink.sink.write_table(
+            Later(batch, lambda rows: to_arrow(target.type, rows, copied=True))
+        )
+    return lambda batch: sink.sink.write_table(to_arrow(target.type, batch))
