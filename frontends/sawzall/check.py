@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal, assert_never, cast
 
+from frontends.sawzall import conversions, formats
 from frontends.sawzall import syntax as a
 from frontends.sawzall import typed as z
 from frontends.sawzall.calls import closed, drawing, draws, emitting, reached
@@ -441,7 +442,11 @@ class _Checker:
         """`static x: T = e;`."""
         before = len(self.names.variables)
         wanted = None if item.type is None else self.type(item.type)
-        value = self.exprs.infer(item.value) if wanted is None else self.exprs.initial(item.value, wanted)
+        value = (
+            self.exprs.infer(item.value)
+            if wanted is None
+            else conversions.initial(self.exprs, item.value, wanted)
+        )
         type_ = value.type
         for node in walk(value):
             match node:
@@ -661,7 +666,7 @@ class _Checker:
                 if part.name is not None:
                     self.names.declare(part.name, Known("variable", number), None)
             for clause in item.clauses:
-                self.exprs.formatting(clause.args, clause.span)
+                formats.formatting(self.exprs, clause.args, clause.span)
         here = self.report.found[before:]
         del self.report.found[before:]
         self.report.found += [each for each in here if each.severity is Severity.ERROR]  # `emit` warns
@@ -906,7 +911,7 @@ class _Checker:
                 node = exprs.check(value, target.type)
                 if isinstance(target, z.Read):
                     names.assign(target.variable)
-                return (self.exprs.through(z.Assign(target, node, span=span)),)
+                return (conversions.through(self.exprs, z.Assign(target, node, span=span)),)
             case a.Step(place, by):
                 return (self.step(place, by, span),)
             case a.Do(s.Call("DEBUG", (s.String("print"), form, *rest))) if names.known("DEBUG") is None:
@@ -978,7 +983,11 @@ class _Checker:
             index = self.names.variable(item.name, wanted, "local", item.span)
         value = None
         if item.value is not None:
-            value = self.exprs.infer(item.value) if wanted is None else self.exprs.initial(item.value, wanted)
+            value = (
+                self.exprs.infer(item.value)
+                if wanted is None
+                else conversions.initial(self.exprs, item.value, wanted)
+            )
         type_ = wanted or (value.type if value is not None else t.UNIT)
         if index is None:
             index = self.names.variable(item.name, type_, "local", item.span)
@@ -989,7 +998,7 @@ class _Checker:
         if (
             value is not None
             and item.name not in self.names.changed
-            and self.exprs.known_text(value) is not None
+            and formats.known_text(self.exprs, value) is not None
         ):
             self.constant[index] = value
         return z.Declare(index, value, span=item.span)
@@ -1006,8 +1015,8 @@ class _Checker:
         if isinstance(changed, z.Item) and changed.value.type in (t.STRING, t.BYTES):
             operation, one = ("+" if by > 0 else "-"), z.Constant(t.I64, 1, span=span)
             changed = z.Assign(changed, z.Apply(t.I64, operation, (target, one), span=span), span=span)
-            return self.exprs.through(changed)
-        return self.exprs.through(z.Step(target, by, span=span))
+            return conversions.through(self.exprs, changed)
+        return conversions.through(self.exprs, z.Step(target, by, span=span))
 
     def failing(self) -> frozenset[int]:
         """The functions whose results may be undefined, as far as is known: those without a body yet may."""
@@ -1152,10 +1161,10 @@ class _Checker:
                 parts.append(names.read(at, e.span))
             *index, value = parts
             if "format" in clauses:
-                value = self.exprs.formatting(clauses["format"].args, clauses["format"].span)
+                value = formats.formatting(self.exprs, clauses["format"].args, clauses["format"].span)
             sent = clauses.get("file") or clauses.get("proc")
             if table.sent is not None and sent is not None:
-                index = [self.exprs.formatting(sent.args, sent.span)]
+                index = [formats.formatting(self.exprs, sent.args, sent.span)]
                 if value.type == t.STRING:
                     value = z.Apply(t.BYTES, named("bytes", (t.STRING,)), (value,), span=item.span)
             elif table.printed is not None:
@@ -1246,7 +1255,7 @@ class _Checker:
                     pass
                 case _:
                     continue
-            whole = self.exprs.opened(self.exprs.infer(value))
+            whole = conversions.opened(self.exprs, self.exprs.infer(value))
             wanted = whole.type.key if isinstance(whole.type, t.Map) else t.I64
             if type_ != wanted:
                 raise self.exprs.mismatch(wanted, type_, item.span)
