@@ -5,18 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal, assert_never, cast
 
-from frontends.sawzall import conversions, formats
+from frontends.sawzall import conversions, declared_tables, declared_types, formats
 from frontends.sawzall import syntax as a
 from frontends.sawzall import typed as z
 from frontends.sawzall.calls import closed, drawing, draws, emitting, reached
 from frontends.sawzall.expressions import Expressions
 from frontends.sawzall.names import Known, Names, ResultBlock, both
-from frontends.sawzall.operations import named
-from frontends.sawzall.tables import KINDS, PRINTED
-from frontends.sawzall.types import BASIC, PACKED, Proto, Recursive, kept_name, plain, spelled
+from frontends.sawzall.types import Proto, Recursive, kept_name, spelled
 from river.classes import define, evolve, field
-from river.diagnostics import Severity, closest
-from river.il.trees import fresh, walk
+from river.il.trees import walk
 from river.lang import syntax as s
 from river.lang import types as t
 from river.report import Report
@@ -38,7 +35,7 @@ def check(ast: a.Program) -> z.Program:
     report = Report()
     reassigned, changed = _stated(ast)
     names = Names(report, doubtful=changed if ast.skips else frozenset(), changed=changed)
-    checker = _Checker(report, names, ast, reassigned)
+    checker = Checker(report, names, ast, reassigned)
     for item in reversed(ast.items):
         if isinstance(item, a.FunctionDecl) and item.name not in checker.reassigned:
             checker.later[item.name] = item
@@ -106,7 +103,12 @@ def _loosened(variables: Sequence[z.Variable], functions: Sequence[z.Function]) 
 
 
 @define
-class _Checker:
+class Checker:
+    """The state of a check: what is declared so far, and what the statements of the program are.
+
+    Types are resolved in `declared_types`, tables and what is sent to them in `declared_tables`.
+    """
+
     report: Report
     names: Names
     program: a.Program
@@ -168,248 +170,10 @@ class _Checker:
 
     def type(self, expr: a.TypeExpr, *, inside: bool = False) -> t.Type:
         """The type that is written. `inside`: of a field, which may be optional."""
-        found = self.resolved(expr, inside=inside)
+        found = declared_types.resolved(self, expr, inside=inside)
         if excess := t.excess(found):
             raise self.report.error("sawzall-type", excess, expr.span)
         return found
-
-    def resolved(self, expr: a.TypeExpr, *, inside: bool = False) -> t.Type:
-        """As `type`, however large."""
-        match expr:
-            case s.TypeName("list", (item,)) if not isinstance(item, s.Expr):
-                return t.List(self.resolved(item))
-            case s.TypeName("map", (key, value)) if not isinstance(key, s.Expr) and not isinstance(
-                value, s.Expr
-            ):
-                found = plain(self.resolved(key))
-                if not t.is_key(found) or t.contains(found, Recursive):
-                    message = f"`{spelled(found)}` cannot be the key of a map"
-                    raise self.report.error("sawzall-key-type", message, key.span)
-                return t.Map(found, self.resolved(value))
-            case s.TypeName(name) if "." in name:
-                return self.member_type(name, expr.span)
-            case s.TypeName(name):
-                found = self.names.type(name)
-                if found is not None:
-                    return found
-                known = self.names.known(name)
-                if known is not None and known.what == "type":
-                    message = f"`{name}` is not complete here: a type has no part of its own kind"
-                    raise self.report.error("sawzall-type", message, expr.span)
-                if known is not None and known.what == "refused":
-                    raise self.exprs.not_a_value(name, known.what, expr.span)
-                names = [*BASIC, *(n for scope in self.names.outer.scopes for n in scope)]
-                raise self.report.error(
-                    "sawzall-unknown-type", f"unknown type `{name}`", expr.span, closest(name, names)
-                )
-            case s.OptionalType(inner) if inside:
-                return t.Optional(self.resolved(inner))
-            case s.OptionalType():
-                hint = "any value may be undefined: `?` is for fields of records that may be missing"
-                raise self.report.error("sawzall-optional", "only a field may be optional", expr.span, hint)
-            case a.FunctionType(params, result):
-                given = tuple(self.resolved(param.type) for param in params)
-                return t.Function(given, None if result is None else self.resolved(result))
-            case a.ProtoOf(name):
-                found = self.resolved(s.TypeName(name, span=expr.span))
-                if not isinstance(found, t.Record):
-                    message = f"`{name}` is no tuple"
-                    raise self.report.error("sawzall-type", message, expr.span)
-                return self.numbered(found, expr.span)
-            case a.TupleType():
-                if expr.members:
-                    hint = "`type T = {...};` gives it a name"
-                    raise self.report.error(
-                        "sawzall-type",
-                        "only a tuple with a name has types and static values",
-                        expr.span,
-                        hint,
-                    )
-                return self.tuple(expr)
-            case _:
-                raise AssertionError(expr)  # the grammar has none of them
-
-    def tuple(self, expr: a.TupleType) -> t.Record:
-        """A tuple; a field without a name has one that the text cannot give."""
-        fields: dict[str, t.Type] = {}
-        for i, part in enumerate(expr.fields):
-            name = part.name or f"_{i}"
-            if name in fields:
-                message = f"field `{name}` is declared twice"
-                raise self.report.error("sawzall-duplicate", message, part.span)
-            fields[name] = self.resolved(part.type, inside=True)
-        found = t.Record(tuple(fields.items()))
-        defaults = self.tags(expr)
-        if any(part.tag is not None for part in expr.fields) or expr.word == "parsedmessage":
-            return self.proto(expr, found, defaults)
-        return self.numbered(found, expr.span) if expr.word == "proto" else found
-
-    def proto(self, expr: a.TupleType, found: t.Record, defaults: tuple[object, ...]) -> Proto:
-        """A tuple whose fields have tags."""
-        kinds = tuple(
-            self.packed(type_, part.kind, part.span)
-            for (_, type_), part in zip(found.fields, expr.fields, strict=True)
-        )
-        tags = tuple(part.tag or 0 for part in expr.fields)
-        return Proto(found.fields, tags, kinds, defaults, expr.word == "parsedmessage")
-
-    def packed(self, type_: t.Type, kind: str | None, span: Span | None) -> str:
-        """The type of a field in a protocol buffer; of arrays that of the items, of tuples none."""
-        item = type_.item if isinstance(type_, t.List) else type_
-        if isinstance(item, Proto) and kind is None:
-            return ""
-        if item not in PACKED:
-            message = f"`{spelled(type_)}` has no form in a protocol buffer"
-            if kind is not None and isinstance(item, Proto):
-                message = f"a tuple is no `{kind}`"
-            raise self.report.error("sawzall-tag", message, span, "fields of tuples with tags have tags, too")
-        kind = "bool" if kind == "boolean" else kind
-        if kind is not None and kind not in PACKED[item]:
-            hint = f"`{spelled(item)}` is one of {', '.join(PACKED[item])} there"
-            raise self.report.error("sawzall-tag", f"`{kind}` does not hold `{spelled(item)}`", span, hint)
-        return kind or PACKED[item][0]
-
-    def numbered(self, found: t.Record, span: Span | None) -> Proto:
-        """`proto T`: a message whose fields have the numbers from 1 as tags."""
-        if isinstance(found, Proto):
-            return found
-        fields = tuple(
-            (name, self.numbered(type_, span) if isinstance(type_, t.Record) else type_)
-            for name, type_ in found.fields
-        )
-        kinds = tuple(self.packed(type_, None, span) for _, type_ in fields)
-        return Proto(fields, tuple(range(1, len(fields) + 1)), kinds, (None,) * len(fields), message=True)
-
-    def tags(self, expr: a.TupleType) -> tuple[object, ...]:
-        """The values that fields have where they are not there, None if it is not said.
-
-        Refused: tags that only some fields have, or that two fields share.
-        """
-        defaults: list[object] = []
-        seen: dict[int, str | None] = {}
-        for part in expr.fields:
-            defaults.append(None)
-            if part.tag is None:
-                if part.value is not None:
-                    message = "a field without a tag has no value of its own"
-                    raise self.report.error("sawzall-tag", message, part.value.span, "`name: T = value @ 1`")
-                continue
-            if part.name is None:
-                raise self.report.error("sawzall-tag", "a field without a name has no tag", part.span)
-            if part.tag in seen:
-                message = f"`{seen[part.tag]}` has the tag {part.tag}, too"
-                raise self.report.error("sawzall-tag", message, part.span)
-            seen[part.tag] = part.name
-            if part.value is not None:
-                value = self.exprs.check(part.value, self.type(part.type))
-                if isinstance(value, z.Constant):
-                    defaults[-1] = value.value
-                else:
-                    hint = "a literal is known"
-                    self.report.warn(
-                        "sawzall-default", "this value is not known here, and ignored", value.span, hint
-                    )
-        bare = next((part for part in expr.fields if part.tag is None), None)
-        if bare is not None and (seen or expr.word == "parsedmessage"):
-            raise self.report.error(
-                "sawzall-tag", "this field has no tag", bare.span, "all have one, or none"
-            )
-        return tuple(defaults)
-
-    def member_type(self, path: str, span: Span | None) -> t.Type:
-        """`T.U`: a type that is declared in a tuple."""
-        words = path.split(".")
-        first = next((i for i in range(len(words), 1, -1) if self.names.known(".".join(words[:i]))), 1)
-        known = self.names.known(".".join(words[:first]))  # the first words may be those of a package
-        for name in words[first:]:
-            members = {} if known is None or known.what != "type" else self.names.members.get(known.index, {})
-            known = members.get(name)
-            if known is None:
-                raise self.report.error(
-                    "sawzall-unknown-type", f"unknown type `{path}`", span, closest(name, members)
-                )
-        if known is None or known.what != "type":
-            raise self.report.error("sawzall-unknown-type", f"`{path}` is no type", span)
-        return self.names.types[known.index]
-
-    def type_decl(self, item: a.TypeDecl) -> None:
-        """`type T = ...;`; what a tuple declares is known in it, and behind it as a part of `T`."""
-        names = self.names
-        if isinstance(item.type, s.TypeName) and not item.type.args:
-            known = names.known(item.type.name)
-            if known is not None and known.what == "type":  # another name of it
-                names.declare(item.name, known, item.span)
-                return
-        fields = evolve(item.type, members=()) if isinstance(item.type, a.TupleType) else item.type
-        if names.type(item.name) is None and _named(fields, item.name) is not None:
-            self.recursive_type(item, fields)
-            return
-        if not isinstance(item.type, a.TupleType) or not item.type.members:
-            found = self.type(item.type)
-            names.declare(item.name, Known("type", len(names.types)), item.span)
-            if isinstance(item.type, a.FunctionType):
-                self.functional[len(names.types)] = item.type
-            names.types.append(found)
-            index = len(names.types) - 1
-            with names.scope():
-                for member in item.members:
-                    self.statement(member)
-                if item.members:
-                    names.members[index] = names.frame.scopes[-1]
-            return
-        own, later = fields, item.type.members
-        with names.scope():
-            nodes = (node for member in later for node in walk(member))
-            inner = any(isinstance(member, a.TypeDecl) and member.name == item.name for member in later)
-            if not inner and any(isinstance(node, s.TypeName) and node.name == item.name for node in nodes):
-                for (
-                    member
-                ) in later:  # static functions of the tuple take it: the type is known before they are
-                    if isinstance(member, a.TypeDecl):
-                        self.statement(member)
-                later = tuple(member for member in later if not isinstance(member, a.TypeDecl))
-                names.declare(item.name, Known("type", len(names.types)), None)
-                names.types.append(self.type(own))
-                index = len(names.types) - 1
-                names.members[index] = names.frame.scopes[-1]  # those so far
-            else:
-                index = None
-            for member in later:
-                self.statement(member)
-            members = dict(names.frame.scopes[-1])
-            if not inner:
-                members.pop(item.name, None)
-            if index is None:
-                names.types.append(self.type(own))
-                index = len(names.types) - 1
-        found = names.types[index]
-        assert isinstance(found, t.Record)  # noqa: S101 - tuples are
-        for name in members:
-            if found.field(name) is not None:
-                message = f"`{name}` is a field of the tuple, too"
-                raise self.report.error("sawzall-duplicate", message, item.span)
-        names.members[index] = members
-        names.declare(item.name, Known("type", index), item.span)
-
-    def recursive_type(self, item: a.TypeDecl, type_: a.TypeExpr) -> None:
-        """`type T = ...;` that contains itself, in arrays and maps."""
-        names, report = self.names, self.report
-        direct = _named(type_, item.name, directly=True)
-        if direct is not None:
-            message, hint = f"`{item.name}` contains itself", "in an array or a map it may"
-            raise report.error("sawzall-recursive-type", message, direct.span or item.span, hint)
-        if isinstance(item.type, a.TupleType) and item.type.members:
-            message = f"`{item.name}` contains itself, and has types or static values of its own"
-            raise report.error("sawzall-recursive-type", message, item.span, "declare these outside of it")
-        own = Recursive(item.name, len(names.recursive))
-        names.recursive.append(t.UNIT)
-        names.types.append(own)
-        names.declare(item.name, Known("type", len(names.types) - 1), item.span)
-        content = names.recursive[own.number] = self.type(type_)
-        if t.contains(content, Proto, t.Function):
-            what = "a protocol buffer" if t.contains(content, Proto) else "a function"
-            message = f"`{item.name}` contains itself, and is {what}, or has one inside"
-            raise report.error("sawzall-recursive-type", message, item.span, "keep that outside of it")
 
     # -- declarations
 
@@ -430,7 +194,7 @@ class _Checker:
         if self.input is not None:
             hint = "one program reads one input"
             raise self.report.error("sawzall-input", "there are two inputs", item.span, hint)
-        self.finite(type_, item.span)
+        declared_tables.finite(self, type_, item.span)
         if not type_.fields:
             hint = "name its fields: `{line: string}`"
             raise self.report.error("sawzall-input", "the input must be a record", item.span, hint)
@@ -610,232 +374,6 @@ class _Checker:
                     hint = f"declare `{variable.name}` before `{function.name}`"
                     self.report.error("sawzall-unknown-name", message, function.span, hint)
 
-    def table_type(self, name: str) -> a.TableType | None:
-        """What a name of a type of tables stands for."""
-        known = self.names.known(name)
-        return self.table_types[known.index] if known is not None and known.what == "table type" else None
-
-    def table(self, name: str, item: a.TableType, span: Span | None) -> None:
-        """`t: table kind...;`."""
-        if name == UNDEFINED:
-            message = f"`{UNDEFINED}` is where undefined values are reported"
-            raise self.report.error("sawzall-duplicate", message, span, "rename the table")
-        if item.kind not in KINDS:
-            hint = closest(item.kind, KINDS) or f"tables are {', '.join(KINDS)}"
-            raise self.report.error(
-                "sawzall-unknown-table", f"unknown kind of table `{item.kind}`", item.kind_span, hint
-            )
-        kind = KINDS[item.kind]
-        if kind.limit == "must" and item.limit is None:
-            message, hint = f"`{item.kind}` takes a number", f"write `{item.kind}(10)`"
-            raise self.report.error("sawzall-table", message, item.kind_span, hint)
-        if kind.limit == "never" and item.limit is not None:
-            raise self.report.error("sawzall-table", f"`{item.kind}` takes no number", item.kind_span)
-        limit = None if item.limit is None else self.number(item.limit)
-        if limit is not None and limit < kind.least:
-            message = f"`{item.kind}` takes a number of {kind.least} at least"
-            raise self.report.error("sawzall-table", message, item.kind_span)
-        if item.index and not kind.indexed:
-            raise self.report.error("sawzall-table", f"`{item.kind}` has no indices", item.index[0].span)
-        value = plain(self.type(item.value.type))
-        self.finite(value, item.value.span)
-        if not kind.value(value):
-            message = f"`{item.kind}` takes {kind.wants}, not `{spelled(value)}`"
-            raise self.report.error("sawzall-table", message, item.value.span)
-        index = [(element.name, self.key(element)) for element in item.index]
-        weight = self.weight(item)
-        clauses = self.told(item, value)
-        if "format" in clauses:
-            value = t.STRING
-        found = self.fields(name, item, limit, index, value, weight, span)
-        self.clauses[len(self.tables)] = item
-        if "file" in clauses or "proc" in clauses:
-            found = self.sent(found, clauses)
-        self.tables.append(found)
-        self.names.declare(name, Known("table", len(self.tables) - 1), span)
-        if item.clauses:
-            self.clauses_hold(item)
-
-    def clauses_hold(self, item: a.TableType) -> None:
-        """Checks what stands in the clauses of a table, to which perhaps nothing is sent; each `emit` checks it again."""
-        before = len(self.report.found)
-        with self.names.scope():
-            for part in (*item.index, item.value):
-                number = self.exprs.temporary(part.name or "part", self.type(part.type))
-                self.names.assign(number)
-                if part.name is not None:
-                    self.names.declare(part.name, Known("variable", number), None)
-            for clause in item.clauses:
-                formats.formatting(self.exprs, clause.args, clause.span)
-        here = self.report.found[before:]
-        del self.report.found[before:]
-        self.report.found += [each for each in here if each.severity is Severity.ERROR]  # `emit` warns
-
-    def told(self, item: a.TableType, value: t.Type) -> dict[str, a.Clause]:
-        """The clauses behind a table, by their words."""
-        found: dict[str, a.Clause] = {}
-        for clause in item.clauses:
-            if clause.word in found:
-                raise self.report.error("sawzall-table", f"`{clause.word}` stands here twice", clause.span)
-            found[clause.word] = clause
-        formatted = found.get("format")
-        if formatted is not None and item.kind in ("sum", "mrcounter", "bootstrapsum", "recordio"):
-            raise self.report.error("sawzall-table", f"`{item.kind}` takes no `format`", formatted.span)
-        sent = found.get("file") or found.get("proc")
-        if sent is None:
-            return found
-        if item.kind != "collection":
-            raise self.report.error("sawzall-table", f"`{sent.word}` is for collections", sent.span)
-        if "file" in found and "proc" in found:
-            raise self.report.error(
-                "sawzall-table", "values go to a file or to a command, not to both", sent.span
-            )
-        if formatted is None and value != t.BYTES:
-            hint = 'add `format("%s\\n", x)`, or send bytes'
-            raise self.report.error(
-                "sawzall-table", f"`{sent.word}` takes bytes, not `{spelled(value)}`", item.value.span, hint
-            )
-        return found
-
-    def sent(self, table: z.Table, clauses: dict[str, a.Clause]) -> z.Table:
-        """A table whose values go to files or commands: standard output and standard error are known by their names."""
-        clause = clauses.get("file") or clauses["proc"]
-        match clause.word, clause.args:
-            case "file", (s.String("/dev/stdout" | "/dev/stderr" as path),):
-                return evolve(table, printed="stdout" if path.endswith("out") else "stderr", index=())
-            case word, _:
-                where = ((word, t.STRING),)
-                return evolve(
-                    table, sent="file" if word == "file" else "proc", index=where, value=(("data", t.BYTES),)
-                )
-
-    def finite(self, type_: t.Type, span: Span | None) -> None:
-        """Refuses a type that contains itself where values come from outside, or go there."""
-        if t.contains(type_, Recursive):
-            message = f"`{spelled(type_)}` is, or has inside, a type that contains itself: tables and inputs hold none"
-            hint = "`string(x)` is its text"
-            raise self.report.error("sawzall-recursive-type", message, span, hint)
-
-    def number(self, expr: s.Expr) -> int:
-        """The value of a whole number that is known before the run: from literals and static values."""
-        found = self.whole(self.exprs.check(expr, t.I64))
-        if found is None:
-            hint = "write a number, or a static value that is one"
-            raise self.report.error("sawzall-table", "the size of a table is not known here", expr.span, hint)
-        return found
-
-    def whole(self, node: z.Expr) -> int | None:
-        """The whole number that an expression of literals and static values is; None of another one."""
-        match node:
-            case z.Constant(t.I64, int() as value):
-                return value
-            case z.Read():
-                value = self.known_static(node.variable)
-                return None if value is None else self.whole(value)
-            case z.Apply(_, "len", (of,)):
-                value = self.known_static(of.variable) if isinstance(of, z.Read) else of
-                return len(value.items) if isinstance(value, z.ArrayOf) else None
-            case z.Apply(_, "neg", (inner,)):
-                value = self.whole(inner)
-                return None if value is None else -value
-            case z.Apply(_, "+" | "-" | "*" | "/" | "min" | "max" as name, (left, right)):
-                first, second = self.whole(left), self.whole(right)
-                if first is None or second is None or (name == "/" and second == 0):
-                    return None
-                quotient = (
-                    0
-                    if second == 0
-                    else abs(first) // abs(second) * (1 if (first < 0) == (second < 0) else -1)
-                )
-                known = {
-                    "+": first + second,
-                    "-": first - second,
-                    "*": first * second,
-                    "/": quotient,
-                    "min": min(first, second),
-                    "max": max(first, second),
-                }
-                return known[name]
-            case _:
-                return None
-
-    def key(self, element: a.Element) -> t.Type:
-        """The type of an index."""
-        type_ = plain(self.type(element.type))
-        self.finite(type_, element.span)
-        if not t.is_key(type_):
-            raise self.report.error(
-                "sawzall-key-type", f"`{spelled(type_)}` cannot be an index", element.span
-            )
-        return type_
-
-    def weight(self, item: a.TableType) -> t.Type | None:
-        """The type of the weight."""
-        takes = KINDS[item.kind].weight
-        if item.weight is None:
-            if takes is not None:
-                raise self.report.error(
-                    "sawzall-table", f"`{item.kind}` needs a weight", item.kind_span, "... weight w: int"
-                )
-            return None
-        type_ = plain(self.type(item.weight.type))
-        self.finite(type_, item.weight.span)
-        if takes is None:
-            raise self.report.error("sawzall-table", f"`{item.kind}` takes no weight", item.weight.span)
-        if not takes(type_):
-            raise self.report.error(
-                "sawzall-table", f"`{spelled(type_)}` cannot be a weight", item.weight.span
-            )
-        return type_
-
-    def fields(
-        self,
-        name: str,
-        item: a.TableType,
-        limit: int | None,
-        index: list[tuple[str | None, t.Type]],
-        value: t.Type,
-        weight: t.Type | None,
-        span: Span | None,
-    ) -> z.Table:
-        """The table with a name for each field of its items. What the text does not name takes a name that is free."""
-        whole = isinstance(value, t.Record) and bool(value.fields)
-        given = [part for part, _ in index if part is not None]
-        if isinstance(value, t.Record) and whole:
-            given += [part for part, _ in value.fields]
-        elif item.value.name is not None:
-            given.append(item.value.name)
-        if item.weight is not None and item.weight.name is not None:
-            given.append(item.weight.name)
-        for each in given:
-            if given.count(each) > 1:
-                message = f"the table has two fields `{each}`"
-                raise self.report.error(
-                    "sawzall-duplicate", message, span, "name the index, the value or the weight"
-                )
-        taken = set(given)
-
-        def named(part: str | None, otherwise: str) -> str:
-            found = part if part is not None else fresh(otherwise, taken)
-            taken.add(found)
-            return found
-
-        keys = tuple((named(part, f"key{i}"), type_) for i, (part, type_) in enumerate(index))
-        values = (
-            value.fields
-            if isinstance(value, t.Record) and whole
-            else ((named(item.value.name, "value"), value),)
-        )
-        weights = (
-            () if weight is None or item.weight is None else ((named(item.weight.name, "weight"), weight),)
-        )
-        if kept_name(name) in {table.name for table in self.tables}:
-            message = (
-                f"another block has a table `{name}`: tables are known by their names when the run has ended"
-            )
-            raise self.report.error("sawzall-duplicate", message, span, "rename one of them")
-        return z.Table(kept_name(name), item.kind, limit, keys, values, weights, whole, span=span)
-
     # -- statements
 
     def statements(self, body: tuple[a.Stmt, ...]) -> tuple[z.Stmt, ...]:
@@ -867,7 +405,7 @@ class _Checker:
         span, exprs, names = item.span, self.exprs, self.names
         match item:
             case a.TypeDecl():
-                self.type_decl(item)
+                declared_types.declare_type(self, item)
                 return ()
             case a.StaticDecl():
                 self.static(item)
@@ -880,10 +418,12 @@ class _Checker:
                 self.function(item)
                 return ()
             case a.TableDecl(name, a.TableType() as table):
-                self.table(name, table, span)
+                declared_tables.declare_table(self, name, table, span)
                 return ()
-            case a.TableDecl(name, s.TypeName(known)) if (found := self.table_type(known)) is not None:
-                self.table(name, found, span)
+            case a.TableDecl(name, s.TypeName(known)) if (
+                found := declared_tables.table_type(self, known)
+            ) is not None:
+                declared_tables.declare_table(self, name, found, span)
                 return ()
             case a.TableDecl(name):
                 raise self.report.error(
@@ -893,8 +433,10 @@ class _Checker:
                 names.declare(name, Known("table type", len(self.table_types)), span)
                 self.table_types.append(table)
                 return ()
-            case a.Declare(name, s.TypeName(known), None) if (found := self.table_type(known)) is not None:
-                self.table(name, found, span)
+            case a.Declare(name, s.TypeName(known), None) if (
+                found := declared_tables.table_type(self, known)
+            ) is not None:
+                declared_tables.declare_table(self, name, found, span)
                 return ()
             case a.Block(body):
                 return self.block(body)
@@ -916,7 +458,7 @@ class _Checker:
                 return (self.step(place, by, span),)
             case a.Do(s.Call("DEBUG", (s.String("print"), form, *rest))) if names.known("DEBUG") is None:
                 written = s.Call("bytes", (s.Call("format", (form, *rest), span=span),), span=span)
-                return self.emit(a.Emit("output", (), written, None, span=span))
+                return declared_tables.emit(self, a.Emit("output", (), written, None, span=span))
             case a.Do(value):
                 return (self.do(value, span),)
             case a.Result(value):
@@ -925,7 +467,7 @@ class _Checker:
                 self.report.warn("sawzall-included", f"`{path}` is included already", span, "leave it out")
                 return ()
             case a.Emit():
-                return self.emit(item)
+                return declared_tables.emit(self, item)
             case a.If(cond, then, other):
                 condition = exprs.check(cond, t.BOOL)
                 before = names.sure
@@ -972,10 +514,13 @@ class _Checker:
 
     def declare(self, item: a.Declare) -> z.Stmt:
         """`x: T = e;`, `x: T;`, `x := e;`."""
-        if item.name == UNDEFINED:
+        if item.name == declared_tables.UNDEFINED:
             hint = "rename the variable"
             raise self.report.error(
-                "sawzall-duplicate", f"`{UNDEFINED}` is where undefined values are reported", item.span, hint
+                "sawzall-duplicate",
+                f"`{declared_tables.UNDEFINED}` is where undefined values are reported",
+                item.span,
+                hint,
             )
         wanted = None if item.type is None else self.type(item.type)
         index = None
@@ -1086,90 +631,6 @@ class _Checker:
                     hint = "assign it to a variable" if twice is None else f"write `{twice[2]}{twice[1]};`"
                     self.report.warn("sawzall-no-effect", "this value is not used", value.span, hint)
                 return z.Evaluate(found, span=span)
-
-    def emit(self, item: a.Emit) -> tuple[z.Stmt, ...]:
-        """`emit t[i] <- v weight w;`."""
-        if self.names.known(item.table) is None and item.table in PRINTED:
-            value = (("value", PRINTED[item.table]),)
-            self.tables.append(
-                z.Table(
-                    item.table,
-                    item.table,
-                    None,
-                    (),
-                    value,
-                    (),
-                    whole=False,
-                    printed="stderr" if item.table == "stderr" else "stdout",
-                    span=item.span,
-                )
-            )
-            self.names.outer.scopes[0][item.table] = Known("table", len(self.tables) - 1)
-        known = self.names.find(item.table, item.table_span)
-        if known.what == "refused":
-            raise self.exprs.not_a_value(item.table, known.what, item.span)
-        if known.what != "table":
-            raise self.report.error("sawzall-emit", f"`{item.table}` is not a table", item.table_span)
-        table, written = self.tables[known.index], self.clauses.get(known.index)
-        if written is not None and written.clauses:
-            return self.emit_told(item, known.index, written)
-        if len(item.index) != len(table.index):
-            count = len(table.index)
-            message = (
-                f"`{table.name}` has {count} {'index' if count == 1 else 'indices'}, {len(item.index)} given"
-            )
-            raise self.report.error("sawzall-emit", message, item.table_span)
-        if (item.weight is None) != (not table.weight):
-            message = f"`{table.name}` {'takes no' if item.weight is not None else 'needs a'} weight"
-            raise self.report.error("sawzall-emit", message, item.span)
-        exprs = self.exprs
-        index = tuple(exprs.check(e, type_) for e, (_, type_) in zip(item.index, table.index, strict=True))
-        value = exprs.check(item.value, t.Record(table.value) if table.whole else table.value[0][1])
-        weight = None if item.weight is None else exprs.check(item.weight, table.weight[0][1])
-        return (z.Emit(known.index, index, value, weight, span=item.span),)
-
-    def emit_told(self, item: a.Emit, number: int, written: a.TableType) -> tuple[z.Stmt, ...]:
-        """`emit` to a table with clauses: in these, index and value go by the names that the declaration gives them."""
-        table, names = self.tables[number], self.names
-        clauses = {clause.word: clause for clause in written.clauses}
-        if len(item.index) != len(written.index):
-            count = len(written.index)
-            message = (
-                f"`{table.name}` has {count} {'index' if count == 1 else 'indices'}, {len(item.index)} given"
-            )
-            raise self.report.error("sawzall-emit", message, item.table_span)
-        if (item.weight is None) != (not table.weight):
-            message = f"`{table.name}` {'takes no' if item.weight is not None else 'needs a'} weight"
-            raise self.report.error("sawzall-emit", message, item.span)
-        given = [
-            (part.name, self.type(part.type), e) for part, e in zip(written.index, item.index, strict=True)
-        ]
-        given.append((written.value.name, self.type(written.value.type), item.value))
-        nodes = [self.exprs.check(e, type_) for _, type_, e in given]
-        weight = None if item.weight is None else self.exprs.check(item.weight, table.weight[0][1])
-        before: list[z.Stmt] = []
-        with names.scope():
-            parts: list[z.Expr] = []
-            for (name, type_, e), node in zip(given, nodes, strict=True):
-                names.variables.append(z.Variable(name or "part", type_, "local", span=e.span))
-                at = len(names.variables) - 1
-                if name is not None:
-                    names.declare(name, Known("variable", at), e.span)
-                if not z.may_fail(node, self.failing()):
-                    names.assign(at)
-                before.append(z.Declare(at, node, span=e.span))
-                parts.append(names.read(at, e.span))
-            *index, value = parts
-            if "format" in clauses:
-                value = formats.formatting(self.exprs, clauses["format"].args, clauses["format"].span)
-            sent = clauses.get("file") or clauses.get("proc")
-            if table.sent is not None and sent is not None:
-                index = [formats.formatting(self.exprs, sent.args, sent.span)]
-                if value.type == t.STRING:
-                    value = z.Apply(t.BYTES, named("bytes", (t.STRING,)), (value,), span=item.span)
-            elif table.printed is not None:
-                index = []
-        return (*before, z.Emit(number, tuple(index), value, weight, span=item.span))
 
     def for_(self, item: a.For) -> tuple[z.Stmt, ...]:
         """`for`."""
@@ -1294,30 +755,6 @@ class _Checker:
 
 INPUT = "input"
 """The variable that holds a line."""
-
-UNDEFINED = "undefined"
-"""The output that reports undefined values."""
-
-
-def _named(type_: a.TypeExpr, name: str, *, directly: bool = False) -> s.TypeName | None:
-    """Where a type names another one. `directly`: not in an array, a map or the type of a function."""
-    match type_:
-        case s.TypeName(found, ()):
-            return type_ if found == name else None
-        case a.TupleType(fields=fields):
-            inner = [field.type for field in fields]
-        case s.OptionalType(item):
-            inner = [item]
-        case s.TypeName() | a.FunctionType() if directly:
-            inner = []
-        case s.TypeName(_, args):
-            inner = [arg for arg in args if not isinstance(arg, s.Expr)]
-        case a.FunctionType(params, result):
-            inner = [param.type for param in params] + ([] if result is None else [result])
-        case _:
-            inner = []
-    places = (_named(part, name, directly=directly) for part in inner)
-    return next((place for place in places if place is not None), None)
 
 
 def _mentions(expr: s.Expr, names: frozenset[str]) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from frontends.sawzall import typed as z
 from frontends.sawzall.body import PRINTS, binary, handler, local_function, port, static
 from frontends.sawzall.calls import drawing, draws, emitting, reached
-from frontends.sawzall.check import UNDEFINED
+from frontends.sawzall.declared_tables import UNDEFINED
 from frontends.sawzall.itemwise import itemwise
 from frontends.sawzall.library import needed
 from frontends.sawzall.messages import LOCALS as MESSAGE_LOCALS

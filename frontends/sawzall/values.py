@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal, assert_never, cast
 
 from frontends.sawzall import typed as z
-from frontends.sawzall.check import UNDEFINED
+from frontends.sawzall.declared_tables import UNDEFINED
 from frontends.sawzall.library import PREFIX
 from frontends.sawzall.operations import (
     CLOCKS,
