@@ -36,6 +36,7 @@ class Spark:
 
     name: ClassVar[str] = "spark"
     settings: ClassVar[bool] = True
+    slow_start: ClassVar[bool] = True
     views: ClassVar[bool] = True
     passes: ClassVar[str] = "hoisting,sharing,zipping,fusion{auto=true,light=true},sharing"
 

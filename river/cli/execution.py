@@ -76,6 +76,9 @@ if TYPE_CHECKING:
 NOTED = 0.1
 """Seconds of compiling that are worth a word."""
 
+ALL = "all"
+"""What `river check --backend` says for every backend."""
+
 STATES = 100_000
 """States after which trying all schedules gives up, unless it is said: some seconds."""
 
@@ -297,7 +300,7 @@ def _summary(streams: Streams, metrics: Metrics | None, backend: str) -> None:
     multiple=True,
     metavar="NAME",
     shell_complete=one_of(backends),
-    help="a backend to compare; without it, all that are installed",
+    help="a backend to compare, or `all`; without it, all that take no seconds to start",
 )
 @ON_ERROR
 @WORKERS
@@ -330,7 +333,7 @@ def _summary(streams: Streams, metrics: Metrics | None, backend: str) -> None:
 def check_(
     streams: Streams, program: tuple[str, ...], lang: str | None, main: str | None, **given: Any
 ) -> None:
-    """Run PROGRAM on every backend and compare the results with the calculus.
+    """Run PROGRAM on backends and compare the results with the calculus.
 
     The reference backend is the Brooklet calculus itself: slow, and the definition of what is right. With `--outcomes`, every
     order in which operators may fire is tried instead; where the result depends on it, two orders are shown.
@@ -355,10 +358,13 @@ def _compare(streams: Streams, compiled: Compiled, job: Job, given: Mapping[str,
     from river import plugins
     from river.driver import compare
 
-    others = given["backends"] or plugins.backends()
-    if given["experiments"] and not given["backends"]:
-        others = [name for name in others if getattr(plugins.backend(name), "experiments", {})]
-    named = bool(given["backends"] or given["experiments"])
+    asked = [name for name in given["backends"] if name != ALL]
+    others, left = asked, list[str]()
+    if len(asked) < len(given["backends"]):
+        others = list(dict.fromkeys((*asked, *plugins.backends())))
+    elif not asked:
+        others, left = _unasked(job, given)
+    named = bool(asked or given["experiments"])
     order = ("reference", *(name for name in others if name != "reference"))
     differing: list[Comparison] = []
     for one in compare(compiled, job, order, named=named):
@@ -367,6 +373,9 @@ def _compare(streams: Streams, compiled: Compiled, job: Job, given: Mapping[str,
             print(f"  {one.backend}: {difference}", file=streams.stdout)
         if one.differences:
             differing.append(one)
+    for name in left:
+        told = f"not run: it takes seconds to start; say `--backend {name}`, or `--backend {ALL}`"
+        print(f"{name:<10} {told}", file=streams.stdout)
     if differing:
         shown = ", ".join(one.backend for one in differing)
         raise Rejected(
@@ -378,6 +387,23 @@ def _compare(streams: Streams, compiled: Compiled, job: Job, given: Mapping[str,
                 )
             ]
         )
+
+
+def _unasked(job: Job, given: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """The backends that are compared where none is named, and those that take too long to start for that."""
+    from river import plugins
+
+    found, left = list[str](), list[str]()
+    for name in plugins.backends():
+        try:
+            platform: Any = plugins.backend(name)
+        except Rejected:  # it cannot be loaded: the comparison says why
+            platform = None
+        if given["experiments"] and not getattr(platform, "experiments", {}):
+            continue
+        meant = job.options.settings and getattr(platform, "settings", False)
+        (left if getattr(platform, "slow_start", False) and not meant else found).append(name)
+    return found, left
 
 
 def _verdict(one: Comparison, *, measure: bool) -> str:

@@ -108,6 +108,27 @@ def test_check_says_which_backends_cannot_run_unless_they_are_named(count, monke
     assert river(*args, "--backend", "missing")[0] == 1
 
 
+def test_check_leaves_out_what_takes_long_to_start_unless_it_is_named(count, monkeypatch):
+    pytest.importorskip("pyspark")
+    from river.driver import comparison
+
+    monkeypatch.setattr(comparison, "observe", lambda *_: {})
+    monkeypatch.setattr("river.plugins.backends", lambda: ("multicore", "reference", "spark"))
+    args = ("check", count / "count.river", "--in", f"clicks={count / 'clicks.csv'}")
+
+    def ran(*more):
+        status, out, err = river(*args, *more)
+        assert (status, err) == (0, "")
+        return [line.split()[0] for line in out.splitlines() if "not run" not in line], out
+
+    names, out = ran()
+    assert names == ["reference", "multicore"]
+    assert "spark      not run: it takes seconds to start; say `--backend spark`, or `--backend all`" in out
+    assert ran("--backend", "all")[0] == ["reference", "multicore", "spark"]
+    assert ran("--backend", "spark")[0] == ["reference", "spark"]
+    assert ran("--spark-conf", "spark.ui.enabled=false")[0] == ["reference", "multicore", "spark"]
+
+
 def test_check_compares_other_ways_to_run(count):
     args = ("check", count / "count.river", "--in", f"clicks={count / 'clicks.csv'}", "--experiment")
     status, out, _ = river(*args, "scheduler=CT")
