@@ -660,7 +660,7 @@ class Query:
         return self.add("combine", args, queues, (kept,), made, node, keys=keys, name=node.word)
 
     def filter(self, node: r.Filter, *, quiet: bool) -> Deltas:
-        """Selection and projection."""
+        """Selection and projection; nothing where another operator reads what would be the rows as they come."""
         if node.keep == r.ALL and isinstance(node.input, r.Input):
             source = self.view.query.sources[node.input.index]
             match source.window:
@@ -670,6 +670,8 @@ class Query:
                 case _:
                     pass
         rows = self.relation(node.input, quiet=quiet)
+        if node is not self.view.query.relation and node.row == rows.row and _keeps_rows(node):
+            return rows
         rows = self.settled(rows, node.input, (node.keep.body, node.make.body), quiet=quiet)
         return self.selected(rows, node, quiet=quiet)
 
@@ -1185,3 +1187,10 @@ def _sources_of_totals(relation: r.Relation) -> set[int]:
             return _sources_of_totals(input) if keys else _sources(input)
         case r.Filter(input, _, _, _) | r.Unnest(input) | r.Distinct(input, _) | r.Top(input):
             return _sources_of_totals(input)
+
+
+def _keeps_rows(node: r.Filter) -> bool:
+    """Whether a filter of rows of the type that it makes changes nothing."""
+    made = fields(node.make.body)
+    same = all(made.get(name) == s.Member(s.Name("r"), name) for name, _ in node.row.fields)
+    return node.keep == r.ALL and (node.make == r.SAME or same)

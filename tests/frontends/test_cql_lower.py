@@ -358,6 +358,22 @@ def test_the_last_row_of_a_key_says_only_what_changes() -> None:
     assert says(text.replace("{}", "dstream"), s=rows) == [(3, "x"), (5, "y")]
 
 
+@pytest.mark.parametrize(
+    ("query", "templates"),
+    [
+        ("select k, n from p order by n desc limit 2", "top"),
+        ("select distinct k, n from p", "distinct"),
+        ("select k from p except select k from p where k > 'a'", "combine select"),
+        ("select distinct n as k, k as n from p", "distinct select"),
+        ("select n from p", "net select"),
+    ],
+)
+def test_rows_that_stay_as_they_are_are_not_selected(query: str, templates: str) -> None:
+    program = lower(f"q: relation = {query};")
+    chosen = {d.template.removeprefix("cql.") for d in program.decls if isinstance(d, Instance)}
+    assert chosen - {"std.duplicate"} == set(templates.split())
+
+
 def test_columns_that_no_query_reads_do_not_enter() -> None:
     assert "type SRead = {a: i64};" in pretty(lower("v: relation = select sum(a) as n from s[range 3];"))
     text = "v: relation = select count(*) as n from s[partition by k rows 2]; w: relation = select distinct a from s;"
