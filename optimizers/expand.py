@@ -14,17 +14,18 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from attrs import field, frozen
 from attrs.validators import ge
 
-from optimizers.combining import Parts, obstacle, parts, written_out
+from optimizers.combining import SEQ, Parts, obstacle, parts, written_out
+from optimizers.fission import UNORDERED, unseen
 from optimizers.fission import region as fissible
 from optimizers.queries import Names, changed, source, type_names, type_text
 from river.classes import evolve
 from river.diagnostics import Note, Rejected
 from river.il import annotations as a
-from river.il.annotations import ROLES, annotated, annotation, row_type
+from river.il.annotations import ROLES, SERIAL, annotated, annotation, row_type
 from river.il.lift import lift
 from river.il.model import instance_model
 from river.il.program import Instance, Lift, Program, Queue, Result, Use, Variable
-from river.il.regions import BY_TIME, SERIAL
+from river.il.regions import BY_TIME
 from river.lang import syntax as s
 from river.lang import typed
 from river.lang import types as t
@@ -39,12 +40,14 @@ if TYPE_CHECKING:
     from river.source import Span
 
 TAGS: Final = ("seqno", "seqno_marks")
-SEQ: Final = "seq"
 
 
 @frozen
 class Region:
-    """An annotated region: a chain of operators."""
+    """An annotated region: operators, each behind the one that feeds it.
+
+    `exits`: the queues by which items leave it, with their strategies; `entries`: how many operators nobody in it feeds.
+    """
 
     id: str
     strategy: str
@@ -52,6 +55,8 @@ class Region:
     degree: int
     epoch: int
     members: tuple[int, ...]
+    exits: tuple[tuple[str, str], ...]
+    entries: int
 
 
 @frozen
@@ -70,13 +75,13 @@ class Expand:
 
     def sites(self, verified: Verified, platform: Platform, /) -> Iterable[Site | Parts]:
         graph = verified.graph
-        yield from parts(graph, platform)
+        yield from parts(graph, platform, self.epoch)
         regions = _regions(graph, self.epoch)
         entries = {region.members[0]: region for region in regions}
         following: dict[str, Region] = {}
         for region in regions:
-            last = graph.instances[region.members[-1]]
-            ends = [graph.queues[out].consumer for out in last.outs]
+            ends = [graph.queues[out].consumer for out, _ in region.exits]
+            ends = ends if len(ends) == 1 else []
             after = [entries[end.instance] for end in ends if end is not None and end.instance in entries]
             following |= {region.id: after[0]} if after and after[0] is not region else {}
         later = {after.id for after in following.values()}
@@ -91,10 +96,17 @@ class Expand:
     def guard(self, verified: Verified, site: Site | Parts, /) -> Note | None:
         graph = verified.graph
         if isinstance(site, Parts):
-            found = obstacle(graph, site)
+            found = obstacle(verified, site)
             return None if found is None else Note(*found)
         tagging = TAGS if len(site.regions) == 1 else (*TAGS, "round_robin")
         for region in site.regions:
+            if region.entries != 1:
+                use = graph.instances[region.members[0]].use
+                return Note(
+                    f"the region `{region.id}` has {region.entries} entries, and a split has one", use.span
+                )
+            if (note := _shown(graph, region)) is not None:
+                return note
             for member in region.members:
                 instance = graph.instances[member]
                 reason = _serial(graph, instance, region) or _obstacle(
@@ -120,7 +132,7 @@ def _regions(graph: g.Graph, epoch: int) -> tuple[Region, ...]:
             continue
         if said.parallel is not None and said.parallel.degree is not None:
             found.setdefault(region.id, []).append(instance)
-    return tuple(_region(id_, _chain(graph, members), epoch) for id_, members in found.items())
+    return tuple(_region(id_, _in_turn(members), epoch) for id_, members in found.items())
 
 
 def _region(id_: str, members: Sequence[g.Instance], epoch: int) -> Region:
@@ -130,24 +142,40 @@ def _region(id_: str, members: Sequence[g.Instance], epoch: int) -> Region:
     what = said.region
     assert what is not None  # noqa: S101 - it is how the members were found
     stated = epoch if said.epoch is None else said.epoch.items
-    return Region(id_, what.what, what.keys, degree, stated, tuple(m.index for m in members))
+    taken = {queue for member in members for queue in member.ins}
+    made = {queue for member in members for queue in member.outs}
+    exits: list[tuple[str, str]] = []
+    for member in members:
+        leaving = [queue for queue in member.outs if queue not in taken]
+        own = annotated(member.use).leaving(what, len(leaving))
+        exits += zip(leaving, own, strict=True)
+    indices = tuple(member.index for member in members)
+    entries = sum(made.isdisjoint(member.ins) for member in members)
+    return Region(id_, what.what, what.keys, degree, stated, indices, tuple(exits), entries)
 
 
-def _chain(graph: g.Graph, members: Sequence[g.Instance]) -> list[g.Instance]:
-    """The members in the order in which items pass them."""
-    inside = {m.index: m for m in members}
+def _shown(graph: g.Graph, region: Region) -> Note | None:
+    """A refusal if items are to leave in any order where somebody can tell in which."""
+    if region.strategy == UNORDERED:  # whoever asks for that asks for it everywhere
+        return None
+    for queue, how in region.exits:
+        if how == UNORDERED and not unseen(graph, queue):
+            producer = graph.queues[queue].producer
+            use = None if producer is None else graph.instances[producer.instance].use
+            message = f"`{queue}` is to leave the region `{region.id}` in any order, which can be seen"
+            return Note(message, None if use is None else use.span)
+    return None
 
-    def fed(instance: g.Instance) -> bool:
-        producers = (graph.queues[q].producer for q in instance.ins)
-        return any(end is not None and end.instance in inside for end in producers)
 
-    found = [next((m for m in members if not fed(m)), members[0])]
-    while len(found) < len(members):
-        ends = (graph.queues[out].consumer for out in found[-1].outs)
-        after = [inside[end.instance] for end in ends if end is not None and end.instance in inside]
-        if not after or after[0] in found:
-            break
-        found.append(after[0])
+def _in_turn(members: Sequence[g.Instance]) -> list[g.Instance]:
+    """The members, each behind those that feed it, as far as no circle is among them."""
+    left = {m.index: m for m in members}
+    found: list[g.Instance] = []
+    while left:
+        made = {queue for member in left.values() for queue in member.outs}
+        free = [m for m in left.values() if made.isdisjoint(m.ins)] or list(left.values())
+        found.append(free[0])
+        del left[free[0].index]
     return found
 
 
@@ -156,8 +184,8 @@ def _serial(graph: g.Graph, instance: g.Instance, region: Region) -> str | None:
     op = instance.operator
     if annotated(instance.use).combined:
         return "works on blocks of an input, which are not written out"
-    if len(op.ports) != 1 or len(op.outs) > 1:
-        return f"has {len(op.ports)} inputs and {len(op.outs)} outputs: splits and merges are for one of each"
+    if len(op.ports) != 1:
+        return f"has {len(op.ports)} inputs: a split is for one"
     if instance.index in graph.looping:
         return "is part of a loop"
     if region.strategy in SERIAL and any(end.by is not None for end in (*op.ports, *op.outs)):
@@ -248,17 +276,23 @@ class _Expansion:
             self.span = entry.use.span
             turned = i > 0 and self.rotated[i - 1]
             flows = self.rotation(i, flows) if turned else self.split(i, entry.ins[0])
-            flows = self.replicas(i, flows)
+            leaving = self.replicas(i, flows)
             if i + 1 < len(self.regions) and self.rotated[i]:
+                ((queue, _),) = region.exits
+                flows = leaving[queue]
                 continue
-            exits = self.graph.instances[region.members[-1]].outs
-            if exits:
-                self.merge(i, flows, exits[0])
+            for queue, how in region.exits:
+                self.merge(i, leaving[queue], queue, how)
         return self.replaced()
 
     def stream(self, queue: str) -> _Stream:
-        found = self.graph.queues[queue]
-        return _Stream(found.type, found.by)
+        found, by = self.graph.queues[queue], None
+        if (
+            end := found.producer
+        ) is not None:  # who sends in an order may do so to a queue that says nothing of it
+            instance = self.graph.instances[end.instance]
+            by = instance.operator.outs[instance.outs.index(queue)].by
+        return _Stream(found.type, found.by or by)
 
     def entry(self, i: int) -> _Stream:
         """What enters region `i` in the original program, as its first operator takes it."""
@@ -345,35 +379,30 @@ class _Expansion:
         assert isinstance(type_, t.Record)  # noqa: S101 - a delta is one
         return ("R", self.text(rows)), ("Tau", self.text(type_.fields[0][1]))
 
-    def merge(self, i: int, flows: tuple[str, ...], queue: str) -> None:
-        """The merge of region `i`, after which nothing is divided."""
+    def merge(self, i: int, flows: tuple[str, ...], queue: str, how: str) -> None:
+        """The merge of what leaves region `i` by a queue, after which nothing is divided."""
         region, stream = self.regions[i], self.stream(queue)
         n = ("n", s.Int(len(flows)))
         type_ = ("T", self.text(stream.type))
         name = f"{region.id}_merge"
         if self.tagged(i):
-            operator = self.instance(name, "merge_seq", type_, n)
-        elif region.strategy == "round_robin":
+            operator = self.instance(name, "gather_seq" if how == UNORDERED else "merge_seq", type_, n)
+        elif how == "round_robin":
             operator = self.instance(name, "rr_join", type_, ("w", s.ListValue((s.Int(1),) * len(flows))))
         else:
-            operator = self.plain_merge(region, name, stream, len(flows))
+            operator = self.plain_merge(region, name, stream, len(flows), how)
         self.use("merge", i, None, operator, flows, (queue,))
 
-    def plain_merge(self, region: Region, name: str, stream: _Stream, count: int) -> str:
+    def plain_merge(self, region: Region, name: str, stream: _Stream, count: int, how: str) -> str:
         """A merge of items without tags, of `count` flows."""
         n = ("n", s.Int(count))
-        if region.strategy == "unordered":
+        if how == UNORDERED:
             return self.instance(name, "gather", ("T", self.text(stream.type)), n)
         if region.keys:
             return self.instance(name, "merge_rows", *self.delta(stream.type), n)
-        by = stream.by or self.last_key(region)
+        by = stream.by
+        assert by is not None  # noqa: S101 - the strategy is for ordered queues
         return self.instance(name, "merge_time", ("T", self.text(stream.type)), n, ("by", s.Name(by)))
-
-    def last_key(self, region: Region) -> str:
-        """The key by which the region's last operator sends."""
-        (out,) = self.graph.instances[region.members[-1]].operator.outs
-        assert out.by is not None  # noqa: S101 - the strategy is for ordered queues
-        return out.by
 
     def rotation(self, i: int, flows: tuple[str, ...]) -> tuple[str, ...]:
         """A split after each of `flows`, the replicas of the region before, and a merge before each of this one's."""
@@ -390,10 +419,14 @@ class _Expansion:
         elif region.strategy == "unordered" and not region.keys:
             weights = ("w", s.ListValue((s.Int(1),) * region.degree))
             split = self.instance(f"{region.id}_split", "rr_split", ("T", self.text(stream.type)), weights)
-            merge = self.plain_merge(before, f"{before.id}_merge", self.stream(queue), len(flows))
+            merge = self.plain_merge(
+                before, f"{before.id}_merge", self.stream(queue), len(flows), before.strategy
+            )
         else:
             split = self.plain_split(i, f"{region.id}_split")
-            merge = self.plain_merge(before, f"{before.id}_merge", self.stream(queue), len(flows))
+            merge = self.plain_merge(
+                before, f"{before.id}_merge", self.stream(queue), len(flows), before.strategy
+            )
         parts = [self.queues(flow, region.degree) for flow in flows]
         for m, (flow, outs) in enumerate(zip(flows, parts, strict=True)):
             self.use("split", i, None, split, (flow,), outs, (a.Group(f"{before.id}_{m}"),))
@@ -412,9 +445,10 @@ class _Expansion:
 
     # -- replicas
 
-    def replicas(self, i: int, flows: tuple[str, ...]) -> tuple[str, ...]:
-        """The replicas of region `i` on its flows; what flows out of them."""
+    def replicas(self, i: int, flows: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+        """The replicas of region `i` on its flows; what they send, by the queue of the original program."""
         region = self.regions[i]
+        taken = {self.graph.instances[region.members[0]].ins[0]: flows}
         for member in region.members:
             instance = self.graph.instances[member]
             self.span = instance.use.span
@@ -423,14 +457,14 @@ class _Expansion:
             written = {
                 v for v, p in zip(instance.variables, instance.operator.vars, strict=True) if p.written
             }
-            outs = self.queues(instance.outs[0], region.degree) if instance.outs else ()
-            for m, flow in enumerate(flows):
+            taken |= {out: self.queues(out, region.degree) for out in instance.outs}
+            for m, flow in enumerate(taken[instance.ins[0]]):
                 own = [f"${variables[v][m]}" for v in instance.variables]
                 left = [f"${variables[v][m]}" for v in instance.variables if v in written]
+                sent = [taken[out][m] for out in instance.outs]
                 said = _replicated(instance.use, region.id, m, tagged=self.tagged(i))
-                self.use("replica", i, m, operator, (flow, *own), (*outs[m : m + 1], *left), said)
-            flows = outs
-        return flows
+                self.use("replica", i, m, operator, (flow, *own), (*sent, *left), said)
+        return taken
 
     def lifted(self, operator: str) -> str:
         """The operator on tagged items."""
@@ -481,9 +515,9 @@ class _Expansion:
         """The queues that are no more: those inside the regions, and those where a rotation is."""
         found: set[str] = set()
         for i, region in enumerate(self.regions):
-            exits = [out for m in region.members for out in self.graph.instances[m].outs]
-            rotated = i < len(self.rotated) and self.rotated[i]
-            found.update(exits if rotated else exits[:-1])
+            kept = () if i < len(self.rotated) and self.rotated[i] else {queue for queue, _ in region.exits}
+            outs = (out for m in region.members for out in self.graph.instances[m].outs)
+            found.update(out for out in outs if out not in kept)
         return frozenset(found)
 
 

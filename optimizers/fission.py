@@ -3,9 +3,10 @@
 The decision is written into the program as annotations, `@Parallel(degree) @Region(id, strategy, keys...)`: a platform
 with an ordered runtime of its own obeys them as they stand, the pass `expand` makes splits, replicas and merges of them.
 
-Regions are formed from left to right, as long as possible. A region is a chain of operators without state, or with state
-that is keyed by fields which all of them pass on; neighbours with other keys begin the next region, and a shuffle is
-between the two.
+Regions are formed from left to right, as large as possible. A region is a tree of operators without state, or with state
+that is keyed by fields which reach all of them; neighbours with other keys begin the next region, and a shuffle is
+between the two. It has one entry, and any number of exits, each of which has a strategy (`@Exits`, where it is not that of the
+region): what nobody sees the order of is not put in order.
 
     strategy      queues                            split            merge
     round_robin   in no order                       in turns         in turns; every firing sends exactly one item
@@ -54,7 +55,7 @@ from river.lang import typed
 from river.lang import types as t
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from river.il import graph as g
     from river.il.model import Model
@@ -67,7 +68,7 @@ ONE: Final = Selectivity(1, 1)
 
 @frozen
 class Site:
-    """A chain of operators that may become a region, with its degree."""
+    """Operators that may become a region, each behind the one that feeds it, with their degree."""
 
     members: tuple[int, ...]
     degree: int
@@ -77,10 +78,14 @@ class Site:
 
 @frozen
 class Plan:
-    """How a region keeps order, and the fields of its items (or rows) by whose values they are divided."""
+    """How a region keeps order, and the fields of its items (or rows) by whose values they are divided.
+
+    `exits`: the queues by which items leave it otherwise than in the order that follows from that, with their strategies.
+    """
 
     strategy: str
     keys: tuple[str, ...]
+    exits: tuple[tuple[str, str], ...] = ()
 
 
 @frozen
@@ -111,13 +116,9 @@ class Fission:
             if degree == 1 or start in seen:
                 continue
             members = (start,)
-            while isinstance(region(graph, members), Plan):
-                after = successors(graph, graph.instances[members[-1]])
-                longer = (*members, *after)
-                joins = len(after) == 1 and after[0] not in seen and degrees[after[0]] == degree
-                if not joins or after[0] in members or isinstance(region(graph, longer), Note):
-                    break
-                members = longer
+            alike = {index for index, own in degrees.items() if own == degree} - seen
+            while (after := _one_more(graph, members, alike)) is not None:
+                members = (*members, after)
             members = _cut(graph, members)
             seen.update(members)
             if self.asked(graph, members) or isinstance(region(graph, members), Plan):
@@ -179,7 +180,8 @@ class Fission:
     def plan(self, graph: g.Graph, site: Site) -> Plan | Note:
         """How a site can be a region, or why it cannot."""
         if site.blocks:
-            return Plan(a.COMBINE, ())
+            exits = (queue for _, queue in _leaving(graph, site.members))
+            return Plan(a.COMBINE, (), tuple((queue, UNORDERED) for queue in exits if unseen(graph, queue)))
         if self.rules == "runtime":
             return self.serially(graph, site.members)
         return region(graph, site.members)
@@ -212,18 +214,21 @@ class Fission:
         graph = verified.graph
         uses: dict[int, tuple[a.Known, ...]] = {}
         blocks: dict[int, tuple[a.Known, ...]] = {}
+        added: tuple[a.Known, ...]
         for id_, site in zip(_fresh(graph), sites, strict=False):
             plan = self.plan(graph, site)
             assert isinstance(plan, Plan)  # noqa: S101 - the guard has approved
             region_ = a.Region(id_, plan.strategy, plan.keys)
-            if site.blocks:
-                blocks |= {id(graph.instances[m].use): (region_,) for m in site.members}
-                continue
-            added = (a.Parallel(site.degree), region_)
+            exits = _said(graph, site.members, region_, plan)
             marks = self.rules == "paper" and plan.strategy in ("seqno", "seqno_marks")
             for m in site.members:
+                use = id(graph.instances[m].use)
+                if site.blocks:
+                    blocks[use] = (region_, *exits[m])
+                    continue
+                added = (a.Parallel(site.degree), region_, *exits[m])
                 first = marks and m == site.members[0]
-                uses[id(graph.instances[m].use)] = (*added, a.Epoch(self.epoch)) if first else added
+                uses[use] = (*added, a.Epoch(self.epoch)) if first else added
 
         def change(decl: Decl) -> Decl:
             if not isinstance(decl, Use):
@@ -240,6 +245,20 @@ def _fixed(instance: g.Instance) -> bool:
     """Whether somebody has said how many workers are to be at an operator."""
     said = annotated(instance.use).parallel
     return said is not None and said.degree is not None
+
+
+def _said(
+    graph: g.Graph, members: Sequence[int], region_: a.Region, plan: Plan
+) -> dict[int, tuple[a.Exits, ...]]:
+    """What is said of the exits of operators in a region: of those that do not all leave as the region says."""
+    own = dict(plan.exits)
+    found: dict[int, list[str]] = {member: [] for member in members}
+    for member, queue in _leaving(graph, members):
+        found[member].append(own.get(queue, a.ordered(region_)))
+    return {
+        member: (a.Exits(region_.id, tuple(said)),) if set(said) - {a.ordered(region_)} else ()
+        for member, said in found.items()
+    }
 
 
 def _fresh(graph: g.Graph) -> Iterator[str]:
@@ -307,11 +326,27 @@ def _fused_outside_of(graph: g.Graph, member: int, members: tuple[int, ...]) -> 
 # ------------------------------------------------------------------------------------------------------------- safety
 
 
+def _one_more(graph: g.Graph, members: tuple[int, ...], alike: Collection[int]) -> int | None:
+    """An operator of some behind `members` that can be in one region with them; None if there is none."""
+    after = (each for member in members for each in successors(graph, graph.instances[member]))
+    fits = (each for each in after if each in alike and each not in members)
+    return next((each for each in fits if isinstance(region(graph, (*members, each)), Plan)), None)
+
+
+def _leaving(graph: g.Graph, members: Sequence[int]) -> Iterator[tuple[int, str]]:
+    """The queues by which items leave operators for others, or for outputs, and who sends to them."""
+    for member in members:
+        for queue in graph.instances[member].outs:
+            end = graph.queues[queue].consumer
+            if end is None or end.instance not in members:
+                yield member, queue
+
+
 def region(graph: g.Graph, members: tuple[int, ...]) -> Plan | Note:
-    """How the chain `members` can be a region, or why it cannot; about the last member, if the others can."""
+    """How `members`, each behind the one that feeds it, can be a region, or why not; about the last, if the others can."""
     instances = [graph.instances[m] for m in members]
-    for i, instance in enumerate(instances):
-        reason = _obstacle(graph, instance, last=i == len(instances) - 1)
+    for instance in instances:
+        reason = _obstacle(graph, instance)
         if reason is not None:
             return Note(f"`{instance.use.operator}` {reason}", instance.use.span)
     models = [instance_model(i) for i in instances]
@@ -328,22 +363,34 @@ def region(graph: g.Graph, members: tuple[int, ...]) -> Plan | Note:
         return Note(message, instances[-1].use.span)
     if ordered:
         return _ordered(graph, instances, models, keys)
-    exact = all(model.selectivity == (ONE,) for model in models)
     names = () if keys is None else _in_order(instances[0], keys)
-    if _unseen(graph, instances[-1]):
-        return Plan("unordered", names)
-    if not names:
-        return Plan("round_robin" if exact else "seqno_marks", ())
-    return Plan("seqno" if exact else "seqno_marks", names)
+    exact = _exact(instances, models)
+    exits = {queue: exact[queue] for _, queue in _leaving(graph, members) if not unseen(graph, queue)}
+    free = tuple((queue, UNORDERED) for _, queue in _leaving(graph, members) if queue not in exits)
+    if not exits:
+        return Plan(UNORDERED, names)
+    if not all(exits.values()):
+        return Plan("seqno_marks", names, (*free, *((queue, "seqno") for queue in exits if exits[queue])))
+    return Plan("seqno" if names else "round_robin", names, free)
 
 
-def _obstacle(graph: g.Graph, instance: g.Instance, *, last: bool) -> str | None:
+UNORDERED: Final = "unordered"
+
+
+def _exact(instances: Sequence[g.Instance], models: Sequence[Model]) -> dict[str, bool]:
+    """For each queue in a region, and out of it, whether one item is in it for each that comes into the region."""
+    found = {instances[0].ins[0]: True}
+    for instance, model in zip(instances, models, strict=True):
+        for queue, rate in zip(instance.outs, model.selectivity, strict=True):
+            found[queue] = found[instance.ins[0]] and rate == ONE
+    return found
+
+
+def _obstacle(graph: g.Graph, instance: g.Instance) -> str | None:
     """Why one operator cannot be replicated, whatever its neighbours."""
     op = instance.operator
     if len(op.ports) != 1:
         return f"has {len(op.ports)} inputs: a region has one entry"
-    if len(op.outs) > 1 or (not op.outs and not last):
-        return f"has {len(op.outs)} outputs: a region has one exit"
     model = instance_model(instance)
     if model.hidden:
         return "keeps items waiting between firings"
@@ -377,29 +424,32 @@ def _keys(instances: Sequence[g.Instance], models: Sequence[Model]) -> frozenset
 
     They are fields that every keyed operator keeps its state by, as they reach it: unchanged, perhaps renamed.
     """
-    alive = {name: name for name in _fields(instances[0].operator.ports[0].type)}
     found: frozenset[str] | None = None
-    for instance, model in zip(instances, models, strict=True):
+    for instance, model, alive in zip(instances, models, _alive(instances, models), strict=True):
         if isinstance(model.state, Keyed):
             said = annotated(instance.use).keys
             own = [k for k in model.state.keys[0] if said is None or k in said.fields] or model.state.keys[0]
             reached = frozenset(alive[k] for k in own if k in alive)
             found = reached if found is None else found & reached
-        if instance.operator.outs:
-            alive = {out: alive[source] for out, source in model.forwarded[0] if source in alive}
     return found
+
+
+def _alive(instances: Sequence[g.Instance], models: Sequence[Model]) -> Iterator[dict[str, str]]:
+    """For each operator, which fields of its items are fields of those that come into the region, with the names there."""
+    first = instances[0]
+    arriving = {first.ins[0]: {name: name for name in _fields(first.operator.ports[0].type)}}
+    for instance, model in zip(instances, models, strict=True):
+        here = arriving[instance.ins[0]]
+        yield here
+        for queue, pairs in zip(instance.outs, model.forwarded, strict=True):
+            arriving[queue] = {out: here[source] for out, source in pairs if source in here}
 
 
 def _reaching(
     instances: Sequence[g.Instance], models: Sequence[Model], keys: frozenset[str]
 ) -> tuple[bool, ...]:
     """For each operator, whether the values of `keys` reach it unchanged."""
-    alive = {name: name for name in _fields(instances[0].operator.ports[0].type)}
-    found: list[bool] = []
-    for model in models:
-        found.append(keys <= set(alive.values()))
-        alive = {out: alive[source] for out, source in (*model.forwarded, ())[0] if source in alive}
-    return tuple(found)
+    return tuple(keys <= set(alive.values()) for alive in _alive(instances, models))
 
 
 def _fields(type_: t.Type) -> tuple[str, ...]:
@@ -419,17 +469,21 @@ def _ordered(
     graph: g.Graph, instances: Sequence[g.Instance], models: Sequence[Model], keys: frozenset[str] | None
 ) -> Plan | Note:
     """The plan of a region on ordered queues: the items themselves tell their order."""
-    first, last = instances[0], instances[-1]
-    if not last.operator.outs:
-        return Note(f"`{last.use.operator}` ends an ordered queue and sends nothing", last.use.span)
+    first = instances[0]
+    for instance in instances:
+        if not instance.operator.outs:
+            message = f"`{instance.use.operator}` ends an ordered queue and sends nothing"
+            return Note(message, instance.use.span)
     if keys is None:
         return Plan("time_merge", ())
     if any(isinstance(m.state, Keyed) and not m.state.rows for m in models):
         by = first.operator.ports[0].by
-        message = f"`{last.use.operator}` reads items in the order of `{by}`, of which two with equal `{by}` would change places"
-        return Note(message, last.use.span)
-    reaching = _reaching(instances, models, keys)
-    for instance, reached in zip(instances, reaching, strict=True):
+        name = instances[-1].use.operator
+        message = (
+            f"`{name}` reads items in the order of `{by}`, of which two with equal `{by}` would change places"
+        )
+        return Note(message, instances[-1].use.span)
+    for instance, reached in zip(instances, _reaching(instances, models, keys), strict=True):
         rows = rowwise(instance.operator)
         if rows.obstacle is not None:
             return Note(
@@ -439,11 +493,13 @@ def _ordered(
         if rows.compares and not reached:
             message = f"`{instance.use.operator}` compares rows, of which equal ones may come from different replicas"
             return Note(message, instance.use.span)
-    for index in sorted(downstream(graph, successors(graph, last))):
+    members = [instance.index for instance in instances]
+    ends = (graph.queues[queue].consumer for _, queue in _leaving(graph, members))
+    for index in sorted(downstream(graph, (end.instance for end in ends if end is not None))):
         after = graph.instances[index]
         if not _bag_reader(after):
             message = f"`{after.use.operator}` may read the order of rows within an instant, which replicas would change"
-            return Note(message, last.use.span)
+            return Note(message, instances[-1].use.span)
     return Plan("time_merge", _in_order(first, keys))
 
 
@@ -455,11 +511,10 @@ def _bag_reader(instance: g.Instance) -> bool:
     )
 
 
-def _unseen(graph: g.Graph, last: g.Instance) -> bool:
-    """Whether nobody can tell in which order the region sends: it sends nothing, or to what commutes and sends nothing."""
-    if not last.operator.outs:
-        return True
-    after = [graph.instances[i] for i in successors(graph, last)]
-    return bool(after) and all(
-        annotated(i.use).commutative and not i.operator.outs and not graph.queues[i.ins[0]].by for i in after
-    )
+def unseen(graph: g.Graph, queue: str) -> bool:
+    """Whether nobody can tell in which order items leave by a queue: who takes them commutes and sends nothing."""
+    end = graph.queues[queue].consumer
+    if end is None or graph.queues[queue].by is not None:
+        return False
+    after = graph.instances[end.instance]
+    return annotated(after.use).commutative and not after.operator.outs

@@ -36,7 +36,7 @@ from optimizers.steady import steadied
 from river.classes import evolve, frozen
 from river.diagnostics import Note, Rejected
 from river.il import annotations as a
-from river.il.annotations import row_type
+from river.il.annotations import bordered, row_type
 from river.il.costs import costs
 from river.il.forwards import forwarded
 from river.il.model import instance_model
@@ -313,7 +313,7 @@ def _obstacle(graph: g.Graph, first: g.Instance, second: g.Instance) -> str | No
     only = len(successors(graph, first)) == 1 and not graph.looping  # no way leads past the second
     if not only and not convex(graph, {first.index, second.index}):
         return "another path leads from one to the other"
-    if _said(first.use, "Region") != _said(second.use, "Region"):
+    if bordered(first.use, second.use):
         return "a border of a parallel region is between them"
     groups = {group.args for use in (first.use, second.use) for group in _said(use, "Group")}
     if len(groups) > 1:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 from optimizers.queries import Names, changed, source, successors, topological
 from river.classes import evolve, frozen
 from river.diagnostics import Note
-from river.il.annotations import annotated, row_type
+from river.il.annotations import bordered, row_type
 from river.il.model import Stateless, instance_model
 from river.il.program import Program, Queue
 from river.il.trees import rebuild, walk
@@ -184,7 +184,7 @@ def _obstacle(one: g.Instance, selection: g.Instance, asked: Iterable[str]) -> s
         return "that is not read item by item"
     if op.mark is not None:
         return "that acts on marks"
-    if annotated(one.use).regions != annotated(selection.use).regions:
+    if bordered(one.use, selection.use):
         return "a border of a parallel region is between them"
     if model.can_trap:
         return "that might trap on an item which would now be dropped"

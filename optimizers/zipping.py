@@ -16,7 +16,7 @@ from optimizers.queries import Names, again, changed, downstream, joint, source,
 from optimizers.windows import filled, sent
 from river.classes import evolve, frozen
 from river.diagnostics import Note
-from river.il.annotations import annotated, together
+from river.il.annotations import annotated, bordered, together
 from river.il.program import Program, Queue, Use
 from river.il.standard import WIDE
 from river.il.trees import fresh, names, rebuild
@@ -127,7 +127,7 @@ def _apart(graph: g.Graph, first: g.Instance, second: g.Instance) -> str | None:
     one, other = annotated(first.use), annotated(second.use)
     if {first.index, second.index} & graph.looping:
         return "they are part of a loop"
-    if one.regions != other.regions:
+    if bordered(first.use, second.use):
         return "a border of a parallel region is between them"
     if one.group is not None and other.group is not None and one.group != other.group:
         return "they are placed in different groups"

@@ -83,7 +83,9 @@ def _meant(program: Program) -> str:
     """The text of a program but for how many workers run it, and where: another run may have others."""
     from river.il.pretty import pretty
 
-    uses = {id(use): without(use, "Parallel", "Region", "Epoch", "Group", "Cost") for use in program.uses}
+    uses = {
+        id(use): without(use, "Parallel", "Region", "Exits", "Epoch", "Group", "Cost") for use in program.uses
+    }
     return pretty(Program(tuple(uses.get(id(decl), decl) for decl in program.decls)))
 
 

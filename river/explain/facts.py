@@ -89,10 +89,14 @@ class Serial:
 
 @frozen
 class InBlocks:
-    """Operators behind an input that each worker runs on blocks of it, where it is a file that can be read so."""
+    """Operators behind an input that each worker runs on blocks of it, where it is a file that can be read so.
+
+    `leaving`: the queues by which items leave them for others, in the order of the file.
+    """
 
     input: str
     operators: tuple[str, ...]
+    leaving: tuple[str, ...]
 
 
 @frozen

@@ -59,7 +59,7 @@ def blocks(graph: Graph) -> tuple[InBlocks, ...]:
     """What works block by block behind inputs that are files."""
     found = (partial(graph, name) for name in graph.inputs)
     return tuple(
-        InBlocks(one.input, tuple(graph.instances[i].name for i in one.members))
+        InBlocks(one.input, tuple(graph.instances[i].name for i in one.members), one.exits)
         for one in found
         if isinstance(one, Partial) and _combined(graph, one)
     )

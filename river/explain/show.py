@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from river.diagnostics import render
 from river.explain.explain import place
+from river.il.annotations import SERIAL
 from river.il.groups import worker_names
-from river.il.regions import BY_TIME, SERIAL
+from river.il.regions import BY_TIME
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -64,6 +65,8 @@ def _program(explanation: Explanation) -> Iterator[str]:
         yield f"region {region.id}: {shown}: {count}, {divided}, {MERGES.get(region.strategy, region.strategy)}"
     for each in explanation.blocks:
         how = f"where `{each.input}` is a file, each worker reads blocks of it; what these gather is combined at the end"
+        if each.leaving:
+            how += f", and {', '.join(f'`{name}`' for name in each.leaving)} sent on in the order of the file"
         yield from _listed("in blocks", each.operators, how)
     for each in explanation.in_order:
         yield from _listed("not in blocks", each.operators, each.reason)

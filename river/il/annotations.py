@@ -16,7 +16,7 @@ from river.lang import syntax as s
 from river.lang.types import List, Record, Type
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from river.il.graph import Graph, Instance
     from river.source import Span
@@ -81,6 +81,17 @@ class Region:
 
 
 @frozen
+class Exits:
+    """`@Exits(id, strategy...)`: how what leaves region `id` here is put together, by output in the order of the use's.
+
+    Where nothing is said of a use, its exits are as the region says.
+    """
+
+    id: str
+    strategies: tuple[str, ...]
+
+
+@frozen
 class Epoch:
     """`@Epoch(n)`: in this parallel region a mark follows every `n` items of the split."""
 
@@ -109,7 +120,7 @@ class Cost:
         return self.nanoseconds / max(self.items, 1)
 
 
-Known = Fuse | Parallel | Commutative | Steady | Apart | Keys | Group | Region | Epoch | Loop | Cost
+Known = Fuse | Parallel | Commutative | Steady | Apart | Keys | Group | Region | Exits | Epoch | Loop | Cost
 
 ROLES: Final = ("split", "replica", "merge")
 """What `@Region` says of an operator that `expand` has made."""
@@ -120,6 +131,9 @@ COMBINE: Final = "combine"
 STRATEGIES: Final = ("round_robin", "seqno", "seqno_marks", "time_merge", "unordered", COMBINE)
 """How `@Region` says that results are put together."""
 
+SERIAL: Final = ("round_robin", "seqno", "seqno_marks")
+"""The strategies of `@Region` whose results are put in order by what each firing has: its turn, or its serial number."""
+
 NAMES: Final = (
     "Fuse",
     "Parallel",
@@ -129,11 +143,12 @@ NAMES: Final = (
     "Keys",
     "Group",
     "Region",
+    "Exits",
     "Epoch",
     "Loop",
     "Cost",
 )
-REPEATED: Final = frozenset({"Region"})  # regions nest when a replica is itself replicated
+REPEATED: Final = frozenset({"Region", "Exits"})  # regions nest when a replica is itself replicated
 
 
 @frozen
@@ -151,6 +166,7 @@ class Annotations:
     loop: Loop | None = None
     cost: Cost | None = None
     regions: tuple[Region, ...] = ()
+    exits: tuple[Exits, ...] = ()
     unknown: tuple[Annotation, ...] = ()
 
     @property
@@ -162,6 +178,16 @@ class Annotations:
     def combined(self) -> bool:
         """Whether each worker may run the use on blocks of an input."""
         return any(region.what == COMBINE for region in self.regions)
+
+    def leaving(self, region: Region, count: int) -> tuple[str, ...]:
+        """How what leaves a region at the use's `count` exits is put together."""
+        said = next((each.strategies for each in self.exits if each.id == region.id), None)
+        return (ordered(region),) * count if said is None else said
+
+
+def ordered(region: Region) -> str:
+    """How what leaves a region is put together where nothing else is said: what is combined has no order, all else has."""
+    return "seqno_marks" if region.what == COMBINE else region.what
 
 
 NOTHING: Final = Annotations()
@@ -181,6 +207,7 @@ def _annotated(use: Same[Use]) -> Annotations:
     """The same; passes ask for those of each use many times."""
     said: dict[str, Any] = {}
     regions: list[Region] = []
+    exits: list[Exits] = []
     unknown: list[Annotation] = []
     seen: set[str] = set()
     errors: list[Diagnostic] = []
@@ -199,6 +226,8 @@ def _annotated(use: Same[Use]) -> Annotations:
                 unknown.append(annotation)
             case Region():
                 regions.append(known)
+            case Exits():
+                exits.append(known)
             case Commutative():
                 said["commutative"] = True
             case Steady():
@@ -207,7 +236,7 @@ def _annotated(use: Same[Use]) -> Annotations:
                 said[name.lower()] = known
     if errors:
         raise Rejected(errors)
-    return Annotations(**said, regions=tuple(regions), unknown=tuple(unknown))
+    return Annotations(**said, regions=tuple(regions), exits=tuple(exits), unknown=tuple(unknown))
 
 
 def private(graph: Graph) -> frozenset[str]:
@@ -248,6 +277,8 @@ def read(annotation: Annotation) -> Known | None:
             return Cost(spent, items, sent, size)
         case "Region", (str() as id_, str() as what, *_) if _names(words[1:]):
             return Region(id_, what, _names(words[2:]))
+        case "Exits", (str() as id_, str(), *_) if _names(words[1:]):
+            return Exits(id_, _names(words[1:]))
         case name, _:
             if name not in NAMES:
                 return None
@@ -269,6 +300,7 @@ WANTS: Final = {
     "Loop": "the names of operators, at least one",
     "Cost": "four whole numbers: nanoseconds, items, items sent, and their bytes",
     "Region": "an id, a strategy or role, and names of fields",
+    "Exits": "the id of a region, and a strategy for each output that leaves it",
 }
 
 
@@ -297,6 +329,8 @@ def annotation(known: Known) -> Annotation:
             return Annotation("Cost", tuple(map(s.Int, (spent, items, sent, size))))
         case Region(id_, what, keys):
             return Annotation("Region", (_expression(id_), s.Name(what), *map(s.Name, keys)))
+        case Exits(id_, strategies):
+            return Annotation("Exits", (_expression(id_), *map(s.Name, strategies)))
 
 
 def directives(use: Use) -> tuple[Annotation, ...]:
@@ -371,6 +405,7 @@ def check_regions(instances: Sequence[Instance]) -> tuple[Diagnostic, ...]:
                 help_ = "all uses in a region have the same strategy, keys and degree"
                 place = _place(instance.use, "Region")
                 errors.append(Diagnostic("il-region", message, place, notes=(note,), help=help_))
+    errors += _check_exits(instances)
     for members in regions.values():
         inside = {queue for instance, _ in members for queue in instance.outs}
         for instance, said in members:
@@ -378,6 +413,52 @@ def check_regions(instances: Sequence[Instance]) -> tuple[Diagnostic, ...]:
                 items = [port.type for port in instance.operator.ports]
                 errors += _strangers(instance.use, "Region", said.keys, items)
     return tuple(errors)
+
+
+def _check_exits(instances: Sequence[Instance]) -> Iterator[Diagnostic]:
+    """The mistakes in what is said of exits: there is one strategy for each, and one that the region's items allow."""
+    taken: dict[str, set[str]] = {}
+    for instance in instances:
+        for region in annotated(instance.use).regions:
+            taken.setdefault(region.id, set()).update(instance.ins)
+    for instance in instances:
+        found, place = annotated(instance.use), _place(instance.use, "Exits")
+        regions = {region.id: region for region in found.regions if region.what not in ROLES}
+        for said in found.exits:
+            region = regions.get(said.id)
+            leaving = [queue for queue in instance.outs if queue not in taken.get(said.id, ())]
+            if region is None:
+                message = (
+                    f"`{instance.use.operator}` is not in the region `{said.id}`, of whose exits it speaks"
+                )
+                help_ = closest(said.id, regions)
+            elif len(said.strategies) != len(leaving):
+                message = (
+                    f"`@Exits` has {len(said.strategies)} strategies, and {len(leaving)} outputs of "
+                    f"`{instance.use.operator}` leave the region `{said.id}`"
+                )
+                help_ = (
+                    "one for each output that no operator of the region takes, in the order of the outputs"
+                )
+            elif strange := [each for each in said.strategies if each not in allowed(region)]:
+                message = f"`{strange[0]}` is no way to leave a region of the strategy `{region.what}`"
+                help_ = f"it is one of {', '.join(allowed(region))}"
+            else:
+                continue
+            yield Diagnostic("il-region", message, place, help=help_)
+
+
+def bordered(one: Use, other: Use) -> bool:
+    """Whether a border of a region is between two uses: they are not in the same ones, or something leaves one there."""
+    first, second = annotated(one), annotated(other)
+    return bool(first.exits or second.exits) or first.regions != second.regions
+
+
+def allowed(region: Region) -> tuple[str, ...]:
+    """How what leaves a region may be put together: rows and times by their keys, else in order or not."""
+    if region.what in (*SERIAL, COMBINE):
+        return (*SERIAL, "unordered")
+    return (region.what,)
 
 
 def _place(use: Use, name: str) -> Span | None:

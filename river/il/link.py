@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
     from river.source import Span
 
-IDENTIFIED: Final = frozenset({"Fuse", "Region"})
-"""Annotations whose first argument tells which uses belong together: those of two programs do not."""
+IDENTIFIED: Final = {"Fuse": "Fuse", "Region": "Region", "Exits": "Region"}
+"""Annotations whose first argument tells which uses belong together, and of what it is the name: those of two programs do not."""
 
 
 @frozen
@@ -213,7 +213,7 @@ def _span(decl: Input | Output) -> Span | None:
 # --------------------------------------------------------------------------------------------------------------- names
 
 
-KINDS: Final = ("type", "function", "operator", "queue", "variable", *sorted(IDENTIFIED))
+KINDS: Final = ("type", "function", "operator", "queue", "variable", *sorted(set(IDENTIFIED.values())))
 
 
 def _declared(program: Program) -> Iterable[tuple[str, str]]:
@@ -238,7 +238,9 @@ def _declared(program: Program) -> Iterable[tuple[str, str]]:
                 yield "variable", name
             case Use(outs, _, ins, annotations):
                 yield from (("queue", end) for end in (*outs, *ins) if not end.startswith("$"))
-                yield from ((a.name, _word(a)) for a in annotations if a.name in IDENTIFIED and a.args)
+                yield from (
+                    (IDENTIFIED[a.name], _word(a)) for a in annotations if a.name in IDENTIFIED and a.args
+                )
 
 
 def _word(annotation: Annotation) -> str:
@@ -329,7 +331,7 @@ class _Renaming:
         if annotation.name not in IDENTIFIED or not annotation.args:
             return annotation
         old = _word(annotation)
-        new = self.name(annotation.name, old)
+        new = self.name(IDENTIFIED[annotation.name], old)
         return annotation if new == old else evolve(annotation, args=(s.Name(new), *annotation.args[1:]))
 
 

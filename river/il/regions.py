@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from river.il.flow import Access
     from river.il.graph import Graph, Instance
 
-SERIAL = ("round_robin", "seqno", "seqno_marks")
-"""The strategies of `@Region` whose results are put in order by what each firing has: its turn, or its serial number."""
-
 BY_TIME: Final = "time_merge"
 """The strategy whose results are put in order by their keys: with keys of its own, deltas divided by their rows."""
 

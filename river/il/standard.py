@@ -208,6 +208,12 @@ def _merge_seq(shape: Shape) -> str:
 operator merge_seq({ports}) -> (out: #T) {{ on merge({_sides(shape)}) {{ {emits} }} }}"""
 
 
+def _gather_seq(shape: Shape) -> str:
+    ports = _list(f"i{i}: {TAGGED}" for i in shape.each)
+    handlers = _words(f"on i{i}(x) {{ emit out x.v; }}" for i in shape.each)
+    return f"template <#T: type>\noperator gather_seq({ports}) -> (out: #T) {{ {handlers} }}"
+
+
 def _merge_time(shape: Shape) -> str:
     ports = _list(f"i{i}: #T{shape.order}" for i in shape.each)
     emits = _words(f"if x{i} is x{i} {{ emit out x{i}; }}" for i in shape.each)
@@ -332,6 +338,7 @@ GENERATED: Final[Mapping[str, Generated]] = {
     "split_hash": Generated(("n", "epoch"), _split_hash),
     "split_rr": Generated(("n", "epoch"), _split_rr),
     "merge_seq": Generated(("n",), _merge_seq),
+    "gather_seq": Generated(("n",), _gather_seq),
     "merge_time": Generated(("n", "by"), _merge_time),
     "split_turns": Generated(("n", "by"), _split_turns),
     "split_time": Generated(("n", "by"), _split_time),

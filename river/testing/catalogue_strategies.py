@@ -356,6 +356,27 @@ def catalogue_cases(draw: st.DrawFn, steps: int = 6, items: int = 4, *, free: bo
 
 
 @st.composite
+def tree_cases(draw: st.DrawFn) -> ProgramCase:
+    """Programs of a tree of operators behind one input that are all to be replicated, so that a region has several exits.
+
+    Leaves accumulate, of which some have views, read the order of what they get, or are outputs.
+    """
+    build = _begun("T")
+    branches = [name for name, kind in CATALOGUE.items() if kind.ins == "T" and set(kind.outs) <= {"T"}]
+    chosen = draw(st.lists(st.sampled_from(branches), min_size=1, max_size=5))
+    for name in (draw(st.sampled_from(["fork", "deal"])), *chosen):
+        kind = CATALOGUE[name]
+        if not build.fits(kind):
+            break
+        said = draw(st.sampled_from(["@Parallel() ", "@Parallel() ", ""]))
+        said += "@Commutative() " if kind.commutes and draw(st.booleans()) else ""
+        place = draw(st.integers(0, 3))
+        build.use(name, kind, [build.take("T", place)], said, share=False, view=draw(st.booleans()))
+    rows = draw(st.lists(_rows, min_size=2, max_size=4))
+    return ProgramCase(build.text(), {"i0": tuple(rows)}, by_line=True)
+
+
+@st.composite
 def region_cases(draw: st.DrawFn) -> ProgramCase:
     """Programs of one or two operators that are to be replicated, and who reads what they send.
 

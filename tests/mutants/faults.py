@@ -936,9 +936,33 @@ PASSES: Final = (
         "unordered-before-who-looks",
         "a region sends in any order though who reads it sees the order",
         "optimizers/fission.py",
-        "annotated(i.use).commutative and not i.operator.outs and not graph.queues[i.ins[0]].by for i in after",
-        "not i.operator.outs and not graph.queues[i.ins[0]].by for i in after",
+        "return annotated(after.use).commutative and not after.operator.outs",
+        "return not after.operator.outs",
         "tests/optimizers/test_guards.py::test_how_fission_keeps_the_order",
+    ),
+    Mutant(
+        "exits-in-any-order",
+        "what leaves a region is not put in order, though who reads it sees the order",
+        "optimizers/combining.py",
+        '"merge_seq" if how != UNORDERED else',
+        '"gather_seq" if site.tagged else "merge_seq" if how != UNORDERED else',
+        "tests/optimizers/test_combining.py::test_what_leaves_in_order_is_merged_beside_what_is_combined",
+    ),
+    Mutant(
+        "exits-unasked",
+        "items leave in any order because somebody wrote so, though the order is seen",
+        "optimizers/expand.py",
+        "if how == UNORDERED and not unseen(graph, queue):",
+        "if False:",
+        "tests/optimizers/test_combining.py::test_an_order_that_is_seen_is_not_given_up",
+    ),
+    Mutant(
+        "exits-uncounted",
+        "as many strategies as one likes are given for the exits of a region",
+        "river/il/annotations.py",
+        "elif len(said.strategies) != len(leaving):",
+        "elif False:",
+        "tests/river/test_verify.py::test_regions_are_checked",
     ),
     Mutant(
         "marks-from-every-replica",
@@ -952,7 +976,7 @@ PASSES: Final = (
         "fusion-across-a-border",
         "operators inside and outside of a parallel region are fused",
         "optimizers/fusion.py",
-        'if _said(first.use, "Region") != _said(second.use, "Region"):',
+        "if bordered(first.use, second.use):",
         "if False:",
         "tests/optimizers/test_guards.py::test_fusion_says_why_not",
     ),
@@ -1092,7 +1116,7 @@ GUARDS: Final = (
         "if {first.index, second.index} & graph.looping:",
     ),
     _unguarded(
-        _ZIPPING, "zipping-across-a-border", "turns are dealt across the border of a region", "if one.regions != other.regions:"
+        _ZIPPING, "zipping-across-a-border", "turns are dealt across the border of a region", "if bordered(first.use, second.use):"
     ),
     _unguarded(
         _ZIPPING, "zipping-of-two-groups", "turns are dealt across groups",

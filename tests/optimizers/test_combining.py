@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from river.driver import Compiled
+    from river.passes import Pass
 
 COUNTS = """river 1;
 type R = {k: string, n: i64};
@@ -120,15 +121,67 @@ def test_several_tables_are_one_region(cores: int) -> None:
     assert [result.parts for result in again.results] == [result.parts for result in apart.graph.results]
 
 
-def test_what_leaves_in_order_is_not_written_out() -> None:
-    text = """river 1;
-    input x: i64; output y: i64; var $n: i64 = 0;
-    operator both(x: i64) -> (a: i64, b: i64) { on x(v) { emit a v; emit b v; } }
-    operator sum(x: i64; $n: i64) -> () { on x(v) { $n = $n +% v; } }
-    @Region(r, combine) (y, a) <- both(x);
-    @Region(r, combine) ($n) <- sum(a, $n);
-    """
+def opted(text: str, *passes: Pass, cores: int = 3) -> tuple[Compiled, list[str]]:
+    """The program after passes, and their remarks."""
     compiled = river.compile(text, lang="river")
-    applied = apply(compiled.program, (Expand(),), Platform(2), compiled.library)
-    assert applied.program == compiled.program
-    assert "`both` sends `y` out of the region, in the order of its input" in applied.remarks[0].message
+    applied = apply(compiled.program, passes, Platform(1, cores), compiled.library)
+    return river.compile(pretty(applied.program), lang="river"), [each.message for each in applied.remarks]
+
+
+BOTH = """river 1;
+input x: i64; output y: i64; var $n: i64 = 0;
+operator both(x: i64) -> (a: i64, b: i64) { on x(v) { emit a v; emit b v; } }
+operator few(x: i64) -> (a: i64) { on x(v) { if v > 2 { emit a v; } } }
+operator sum(x: i64; $n: i64) -> () { on x(v) { $n = $n +% v; } }
+"""
+NUMBERS = [5, 1, 3, 2, 9, 8, 4]
+
+
+def test_what_leaves_in_order_is_merged_beside_what_is_combined() -> None:
+    text = BOTH + "(z, a) <- both(x); (y) <- few(z); ($n) <- sum(a, $n);"
+    apart, _ = opted(text, Fission(auto=True, rules="runtime"), Expand(epoch=2))
+    assert "std.merge_seq<T = i64, n = 3>" in apart.text
+    for compiled, backend in (
+        (river.compile(text, lang="river"), "reference"),
+        (apart, "reference"),
+        (apart, "multicore"),
+    ):
+        results = compiled.run({"x": NUMBERS}, backend=backend)
+        assert results["y"].to_pydict() == {"value": [5, 3, 9, 8, 4]}
+        assert results.variables["n"] == sum(NUMBERS)
+
+
+def test_each_exit_is_put_together_as_who_reads_it_asks() -> None:
+    """One exit in order, one that nobody sees the order of, and one that sends an item for each."""
+    text = BOTH + (
+        "operator deal(x: i64) -> (a: i64, b: i64, c: i64) { on x(v) { emit a v; if v > 2 { emit b v; } emit c v; } }"
+        "output w: i64; (y, w, a) <- deal(x); @Commutative() ($n) <- sum(a, $n);"
+    )
+    said, _ = opted(text.replace("(y, w", "@Parallel(2) (y, w"), Fission())
+    assert "@Region(r1, seqno_marks) @Exits(r1, seqno, seqno_marks, unordered)" in " ".join(said.text.split())
+    apart, remarks = opted(said.text, Expand(epoch=2))
+    assert remarks == []
+    assert [apart.text.count(f"std.{name}<") for name in ("merge_seq", "gather_seq")] == [2, 1]
+    for backend in ("reference", "multicore"):
+        results = apart.run({"x": NUMBERS}, backend=backend)
+        assert results["y"].to_pydict() == {"value": NUMBERS}
+        assert results["w"].to_pydict() == {"value": [n for n in NUMBERS if n > 2]}
+        assert results.variables["n"] == sum(NUMBERS)
+
+
+def test_an_order_that_is_seen_is_not_given_up() -> None:
+    for region in ("@Parallel(2) @Region(r, seqno_marks)", "@Region(r, combine)"):
+        text = f"{BOTH}{region} (z, a) <- both(x); {region} ($n) <- sum(a, $n); {region} @Exits(r, unordered) (y) <- few(z);"
+        apart, remarks = opted(text, Expand())
+        assert "merge" not in apart.text
+        assert remarks == ["no expand: `y` is to leave the region `r` in any order, which can be seen"]
+
+
+def test_a_split_is_for_one_entry() -> None:
+    said = "@Parallel(2) @Region(r, seqno_marks)"
+    text = (
+        BOTH
+        + f"input u: i64; output w: i64; {said} (z, a) <- both(x); {said} (w) <- few(u); ($n) <- sum(a, $n); (y) <- few(z);"
+    )
+    _, remarks = opted(text, Expand())
+    assert remarks == ["no expand: the region `r` has 2 entries, and a split has one"]

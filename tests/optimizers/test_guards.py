@@ -39,12 +39,12 @@ def remarks(text: str, *passes: Any, cores: int = 2) -> list[str]:
 
 
 FISSION = {
-    "two outputs": (
+    "two inputs": (
         (
-            "operator f(x: T) -> (a: T, b: T) { on x(t) { emit a t; emit b t; } } input p: T; output q: T; output r: T;"
-            " @Parallel() (q, r) <- f(p);"
+            "operator f(x: T, y: T) -> (a: T) { phase 1 on x(t) { emit a t; } phase 1 on y(t) { emit a t; } }"
+            " input p: T; input r: T; output q: T; @Parallel() (q) <- f(p, r);"
         ),
-        "`f` has 2 outputs: a region has one exit",
+        "`f` has 2 inputs: a region has one entry",
     ),
     "rated": (
         "operator f(x: T) -> (a: T) { on x[pop 2](t) { emit a t[0]; } } input p: T; output q: T; @Parallel() (q) <- f(p);",

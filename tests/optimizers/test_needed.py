@@ -129,7 +129,7 @@ NEEDED: dict[str, tuple[str, tuple[Any, ...], dict[str, list[Any]], str, Any]] =
         "input p: T; var $s: i64 = 0; @Parallel() (r) <- keep(p); ($s) <- latest(r, $s);",
         EXPANDED,
         {"p": [("a", 2), ("a", 3)]},
-        "optimizers.fission._unseen",
+        "optimizers.fission.unseen",
         lambda _graph, _last: True,
     ),
     "one item at most before a shuffle": (

@@ -431,6 +431,15 @@ TWO = f"{FORWARD}input a: R; output c: R;\n"
         ("@Region(r, seqno, k)", "@Region(r, seqno, n)", ["il-region"]),
         ("@Parallel(2) @Region(r, seqno)", "@Parallel(3) @Region(r, seqno)", ["il-region"]),
         ("@Region(r, seqno, m)", "@Region(r, seqno, m)", ["il-annotation-key"]),
+        ("@Region(r, seqno, k) @Exits(r, unordered)", "", []),
+        ("@Region(r, combine)", "@Region(r, combine) @Exits(r, seqno)", []),
+        ("@Region(r, seqno, k)", "@Region(r, seqno, k) @Exits(r, unordered)", []),
+        ("@Region(r, seqno, k) @Exits(r, seqno)", "@Region(r, seqno, k)", ["il-region"]),
+        ("@Region(r, seqno, k) @Exits(r, seqno, seqno)", "", ["il-region"]),
+        ("@Region(r, seqno, k) @Exits(q, seqno)", "", ["il-region"]),
+        ("@Region(r, seqno, k) @Exits(r, time_merge)", "", ["il-region"]),
+        ("@Region(r, unordered) @Exits(r, seqno)", "", ["il-region"]),
+        ("@Region(r, seqno, k) @Exits(r)", "", ["il-annotation-argument"]),
     ],
 )
 def test_regions_are_checked(first: str, second: str, codes: list[str]) -> None:
