@@ -42,6 +42,7 @@ class Frontend(Protocol[Ast, Typed]):
 
     # A language that makes one program of several texts, or lets the user choose which part of them is the program, has
     # `whole(asts, main)`, too: the one tree of all. One whose texts include files has `included(source)`: these files.
+    # One that had texts before there was UTF-8 has `legacy`: how a text is read that is none.
     # One whose typed programs are an algebra has `algebra(typed)`: its text, for people.
 
     def lower(self, typed: Typed, /) -> Program:

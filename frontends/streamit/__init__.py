@@ -22,6 +22,7 @@ class StreamIt(Language):
 
     name: ClassVar[str] = "streamit"
     suffix: ClassVar[str] = ".str"
+    legacy: ClassVar[str] = "latin-1"
     package: ClassVar[str] = "frontends.streamit"
 
     def whole(self, asts: Sequence[Program], main: str | None, /) -> Program:

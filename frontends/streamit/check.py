@@ -9,7 +9,7 @@ from frontends.streamit import syntax as c
 from frontends.streamit import typed as ty
 from frontends.streamit.code import STREAM_WORDS, BodyChecker, CodePlace, Surroundings, parts, shown
 from frontends.streamit.elaborate import elaborate
-from frontends.streamit.trees import Usage, assigned, called, changing, handed, named, root
+from frontends.streamit.trees import Usage, assigned, breaks, called, changing, handed, named, root
 from frontends.streamit.vectors import LIBRARY as VECTOR_FUNCTIONS
 from frontends.streamit.vectors import VECTORS, library
 from river.classes import define, evolve, field
@@ -531,7 +531,9 @@ class _Checker:
         signature = around.helpers.get(member.name)
         if signature is None:
             return ty.Helper(member.name, (), ty.VOID, ty.Block(()), span=member.span)
-        rates = self.rates(member.rates, around)
+        seen = self.code(around, CodePlace.HELPER)
+        sizes = [seen.declare(p.key, p.type, p.span).key for p in signature.params]
+        rates = self.rates(member.rates, around, seen, frozenset(sizes))
         if block and not around.alone:
             around = evolve(around, outside=True)
         code = self.code(around, CodePlace.HELPER, signature.result)
@@ -548,10 +550,15 @@ class _Checker:
             signature.changes, span=member.span,
         )  # fmt: skip
 
-    def rates(self, given: Sequence[c.Rate], around: Surroundings) -> dict[str, ty.Expr | None]:
-        """The rates that are written, by their words; None for one that is not fixed."""
+    def rates(
+        self,
+        given: Sequence[c.Rate],
+        around: Surroundings,
+        code: BodyChecker,
+        params: frozenset[str] = frozenset(),
+    ) -> dict[str, ty.Expr | None]:
+        """The rates that are written, by their words; None for one that is not fixed. `params`: what calls say."""
         rates: dict[str, ty.Expr | None] = {}
-        code = self.code(around, CodePlace.FIELD)
         for rate in given:
             with self.report.recover():
                 if rate.word in rates:
@@ -562,14 +569,14 @@ class _Checker:
                     raise self.report.error("streamit-rate", "`peek` must be fixed", rate.span, help_line)
                 side, word = (around.output, "output") if rate.word == "push" else (around.input, "input")
                 value = None if rate.value is None else code.expr(rate.value, ty.INT)
-                rates[rate.word] = value = None if value is None else code.closed(value, rate.span)
+                rates[rate.word] = value = None if value is None else code.closed(value, rate.span, params)
                 if side == ty.VOID and not _is_zero(value):
                     raise self.report.error("streamit-rate", f"there is no {word} to {rate.word}", rate.span)
         return rates
 
     def work(self, member: c.Work, around: Surroundings) -> ty.Work:
         """`work` or `prework`."""
-        rates = self.rates(member.rates, around)
+        rates = self.rates(member.rates, around, self.code(around, CodePlace.FIELD))
         body_code = self.code(around, CodePlace.WORK)
         body_code.first = member.first
         body_code.first_item = int(any(isinstance(i, c.OutOfLine) for i in member.body.items))
@@ -647,19 +654,6 @@ def _is_zero(expr: ty.Expr | None) -> bool:
     return isinstance(expr, ty.Constant) and expr.value == 0
 
 
-def _breaks(item: ty.Stmt) -> bool:
-    """Whether a `break` in the statement leaves the loop around it."""
-    match item:
-        case ty.Break():
-            return True
-        case ty.Block(items):
-            return any(map(_breaks, items))
-        case ty.If(_, then, other):
-            return _breaks(then) or (other is not None and _breaks(other))
-        case _:
-            return False
-
-
 def _returns(body: ty.Block) -> bool:
     """Whether every path through the block returns."""
     for item in body.items:
@@ -670,8 +664,8 @@ def _returns(body: ty.Block) -> bool:
                 return True
             case ty.If(_, then, ty.Block() as other) if _returns(then) and _returns(other):
                 return True
-            case ty.While(ty.Constant(_, True), body) | ty.For(_, ty.Constant(_, True), _, body) if not any(
-                map(_breaks, body.items)
+            case ty.While(ty.Constant(_, True), body) | ty.For(_, ty.Constant(_, True), _, body) if (
+                not breaks(body, ty.Break, (ty.For, ty.While))
             ):
                 return True
             case _:

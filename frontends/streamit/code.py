@@ -16,6 +16,7 @@ from frontends.streamit import constants
 from frontends.streamit import syntax as c
 from frontends.streamit import typed as ty
 from frontends.streamit.rates import breaks, counted
+from frontends.streamit.trees import breaks as breaks_out
 from frontends.streamit.trees import named, pure, root, without_unread
 from frontends.streamit.vectors import BOTH, LEFT, LIBRARY, RIGHT, VECTORS
 from river.classes import define, evolve, field
@@ -76,6 +77,7 @@ LOADS: Mapping[str, ty.Type] = MappingProxyType({
 """Functions that read arrays from texts, and of what."""
 OF_C = MappingProxyType({"fabs": "abs", "fmod": "rem.trunc"})
 """Functions of C by the operations that they are; of floats, whatever is given."""
+RINGS = (c.For, c.While, c.Switch)  # a `break` inside leaves them, and nothing around
 CLOSED = (ty.Constant, ty.Param, ty.Apply, ty.Logic, ty.Choose, ty.At, ty.StructPart, ty.Make)
 """What an expression that is known when the graph is made consists of."""
 
@@ -258,12 +260,13 @@ class BodyChecker:
         found = self.around.structs[expr.name]
         return found if self.mark == "static" else self.around.seen_from_here(found)
 
-    def closed(self, node: ty.Expr, span: Span | None) -> ty.Expr:
-        """A size or a rate, by what is known when the graph is made; refuses what is not."""
+    def closed(self, node: ty.Expr, span: Span | None, params: frozenset[str] = frozenset()) -> ty.Expr:
+        """A size or a rate, by what is known when the graph is made, and `params` of a function; refuses what is not."""
         if self.place is CodePlace.BUILD or self.around.alone:
             return node
         node = self.known(node)
-        if not all(isinstance(part, CLOSED) for part in walk(node)):
+        others = (part for part in walk(node) if not isinstance(part, CLOSED))
+        if not all(isinstance(part, ty.Local) and part.key in params for part in others):
             help_line = "sizes and rates are made of parameters and constants"
             self.report.error(
                 "streamit-constant", "this is not known when the graph is made", span, help_line
@@ -322,7 +325,7 @@ class BodyChecker:
                 return self.send(call, c.LatencyRange(zero, zero, span=span), span)
             case c.Do(value):
                 node = self.expr(value)
-                if pure(node):
+                if pure(node) and not isinstance(value, c.Call):
                     raise self.report.error("streamit-no-effect", "this value is not used", span)
                 return ty.Do(node, span=span)
             case c.Block(items):
@@ -524,7 +527,7 @@ class BodyChecker:
     def switched(self, items: Sequence[c.Stmt], span: Span | None) -> ty.Block:
         """What runs from a label on, up to `break`. One inside of an `if` leaves a loop that turns once."""
         items = _before_break(items)
-        if not any(map(_breaks, items)):
+        if not any(breaks_out(item, c.Break, RINGS) for item in items):
             return self.block(items, span)
         if any(isinstance(node, c.Continue) for item in items for node in walk(item)):
             message = "a `case` with `continue` has only one `break`, at its end"
@@ -1126,19 +1129,6 @@ def _before_break(items: Sequence[c.Stmt]) -> Sequence[c.Stmt]:
             case _:
                 pass
     return items
-
-
-def _breaks(item: c.Stmt) -> bool:
-    """Whether a `break` in the statement leaves what is around it."""
-    match item:
-        case c.Break():
-            return True
-        case c.Block(items):
-            return any(map(_breaks, items))
-        case c.If(_, then, other):
-            return _breaks(then) or (other is not None and _breaks(other))
-        case _:
-            return False
 
 
 def _building(item: c.Add | c.Split | c.Join | c.Enqueue) -> str:

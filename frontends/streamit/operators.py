@@ -31,7 +31,7 @@ from frontends.streamit.translate import (
     zero,
 )
 from frontends.streamit.trees import Usage, pure, read, updated
-from river.classes import define, evolve, field
+from river.classes import define, evolve, field, frozen
 from river.il import program as p
 from river.il.trees import fresh, rebuild, walk
 from river.lang import syntax as s
@@ -78,6 +78,17 @@ def operators(
     for operations of complex numbers; `messages`: the sorts of messages.
     """
     return _Form(filter_, tuple(uses), taken, variables, routines, messages).declarations()
+
+
+@frozen
+class _Trial:
+    """The names of what a try changes: copies of fields, how many items it took, what it gives, if too few, what it prints."""
+
+    own: Mapping[str, str]
+    at: str
+    given: str
+    short: str
+    printed: str
 
 
 @define
@@ -403,68 +414,83 @@ class _Form:
             s.TypeName("list", (self.type(self.filter.output),)) if self.filter.output != ty.VOID else items
         )
         works = (work,) if first is None or not self.asks_first else (work, first)
-        printing = self.printing
-        names_: list[str] = []
-        for each in works:
-            served = self.serving(evolve(setting, given=gives), each, items)
-            names_.append(
-                fresh("try", {*self.functions.values(), *(fn.name for fn in self.streaming), *RESERVED})
-            )
-            self.streaming.append(tried(served, names_[-1], each, printing=printing))
-        changed = self.usage.changed([each.body for each in works])
-        taken = {*setting.taken, *RESERVED}
-        own = {x: fresh(f"{x}_0", taken) for x in changed}
-        taken |= set(own.values())
-        at, given, short, printed = (fresh(x, taken) for x in ("at", "given", "short", "printed"))
-        waiting = s.Var(self.waiting)
+        tries = [self.try_function(evolve(setting, given=gives), each, items) for each in works]
+        trial = self.trial(setting, works)
+        calls = [self.trying(trial, name, each) for name, each in zip(tries, works, strict=True)]
         least = self.hole_for("least", tuple(number(use.node.rates.peek) for use in self.uses))
-        body: list[s.Stmt] = [
-            s.VarDecl(at, s.TypeName("i64"), s.Int(0)),
-            s.VarDecl(given, gives, s.ListValue(())),
-            s.VarDecl(short, s.TypeName("bool"), s.Bool(False)),
-        ]
-        body += [s.VarDecl(own[x], self.type(self.field_type(x)), s.Var(self.names[x])) for x in changed]
-        if printing:
-            body.append(s.VarDecl(printed, s.TypeName("string"), s.String("")))
-        tries: list[s.Stmt] = []
-        for name, each in zip(names_, works, strict=True):
-            args: list[s.Expr] = [waiting, s.Name(at), s.Name(given), s.Name(short)]
-            fields = self.usage.touched((each.body,))
-            args += [s.Name(own[x]) if x in own else self.kept(x) for x in fields]
-            args += [s.Name(printed)] if printing else []
-            tries.append(s.If(s.Unary("not", s.Call(name, tuple(args))), s.Block((s.Break(),)), None))
-        none = s.Trap("a firing took no item, and would go on for ever", span=work.span)
-        usual: list[s.Stmt] = [tries[0], s.If(s.Binary("==", s.Name(at), s.Int(0)), s.Block((none,)), None)]
-        if self.asks_first:
-            if work.pop is not None:  # the rest is dropped
-                pop = self.rate([use.node.rates.pop for use in self.uses], "pop")
-                more = s.Trap("a firing took more items than its `pop` rate", span=work.pop.span)
-                usual[1:] = [
-                    s.If(s.Binary(">", s.Name(at), pop), s.Block((more,))),
-                    s.Assign(s.Name(at), pop),
-                ]
-            usual = [s.If(s.Var(self.begun), s.Block(tuple(usual)), s.Block((tries[1],)))]
-            usual.append(s.Assign(s.Var(self.begun), s.Bool(True)))
-        body += [
-            *usual,
-            *(s.Assign(s.Var(self.names[x]), s.Name(own[x])) for x in changed),
-            s.Assign(waiting, s.Call("drop_first", (waiting, s.Name(at)))),
-        ]
-        if self.filter.output != ty.VOID:
-            body.append(s.For(None, ("each",), s.Name(given), s.Block((s.Emit("y", s.Name("each")),))))
-        if printing:
-            body.append(s.Emit("print", s.Name(printed)))
         if self.asks_first:
             least = s.IfExpr(s.Var(self.begun), least, s.Int(1))
-        enough = s.Binary(">=", s.Call("len", (waiting,)), least)
+        firing = [*self.declared(trial, gives), *self.next_firing(trial, work, calls), *self.kept_of(trial)]
+        enough = s.Binary(">=", s.Call("len", (s.Var(self.waiting),)), least)
         alone = first is None or self.asks_first  # no handler is handed items before
         given_item: s.Expr = s.Name("v") if alone else s.Index(s.Name("v"), s.Int(0))
-        keeping = s.Do(s.Call("push", (waiting, given_item)))
-        whole = s.Block((keeping, s.While(None, enough, s.Block(tuple(body)), span=work.span)))
+        keeping = s.Do(s.Call("push", (s.Var(self.waiting), given_item)))
+        whole = s.Block((keeping, s.While(None, enough, s.Block(tuple(firing)), span=work.span)))
         if alone:
             return s.ItemHandler("x", "v", whole, span=work.span)
         begins = (s.Rate(port.name, s.Int(0), s.Int(0), f"v_{port.name}") for port in self.beginning)
         return s.RatedHandler((s.Rate("x", None, s.Int(1), "v"), *begins), whole, span=work.span)
+
+    def try_function(self, setting: FilterScope, work: ty.Work, items: s.TypeExpr) -> str:
+        """Makes the function that tries a firing on a list of items, and gives its name."""
+        served = self.serving(setting, work, items)
+        name = fresh("try", {*self.functions.values(), *(fn.name for fn in self.streaming), *RESERVED})
+        self.streaming.append(tried(served, name, work, printing=self.printing))
+        return name
+
+    def trial(self, setting: FilterScope, works: Sequence[ty.Work]) -> _Trial:
+        """The names of what a try changes."""
+        taken = {*setting.taken, *RESERVED}
+        own = {x: fresh(f"{x}_0", taken) for x in self.usage.changed([each.body for each in works])}
+        taken |= set(own.values())
+        return _Trial(own, *(fresh(x, taken) for x in ("at", "given", "short", "printed")))
+
+    def declared(self, trial: _Trial, gives: s.TypeExpr) -> list[s.Stmt]:
+        """What a try changes: copies of the state, and nothing taken or given so far."""
+        found: list[s.Stmt] = [
+            s.VarDecl(trial.at, s.TypeName("i64"), s.Int(0)),
+            s.VarDecl(trial.given, gives, s.ListValue(())),
+            s.VarDecl(trial.short, s.TypeName("bool"), s.Bool(False)),
+        ]
+        for x, name in trial.own.items():
+            found.append(s.VarDecl(name, self.type(self.field_type(x)), s.Var(self.names[x])))
+        if self.printing:
+            found.append(s.VarDecl(trial.printed, s.TypeName("string"), s.String("")))
+        return found
+
+    def trying(self, trial: _Trial, name: str, work: ty.Work) -> s.Stmt:
+        """A try, which leaves the loop if there are too few items."""
+        args: list[s.Expr] = [s.Var(self.waiting), *map(s.Name, (trial.at, trial.given, trial.short))]
+        fields = self.usage.touched((work.body,))
+        args += [s.Name(trial.own[x]) if x in trial.own else self.kept(x) for x in fields]
+        args += [s.Name(trial.printed)] if self.printing else []
+        return s.If(s.Unary("not", s.Call(name, tuple(args))), s.Block((s.Break(),)), None)
+
+    def next_firing(self, trial: _Trial, work: ty.Work, tries: Sequence[s.Stmt]) -> list[s.Stmt]:
+        """The firing whose turn it is: of `work`, or the `prework` before. It takes what it asks for, or its `pop` rate."""
+        at = s.Name(trial.at)
+        none = s.Trap("a firing took no item, and would go on for ever", span=work.span)
+        usual: list[s.Stmt] = [tries[0], s.If(s.Binary("==", at, s.Int(0)), s.Block((none,)), None)]
+        if not self.asks_first:
+            return usual
+        if work.pop is not None:  # the rest is dropped
+            pop = self.rate([use.node.rates.pop for use in self.uses], "pop")
+            more = s.Trap("a firing took more items than its `pop` rate", span=work.pop.span)
+            usual[1:] = [s.If(s.Binary(">", at, pop), s.Block((more,))), s.Assign(at, pop)]
+        begun = s.Var(self.begun)
+        return [s.If(begun, s.Block(tuple(usual)), s.Block((tries[1],))), s.Assign(begun, s.Bool(True))]
+
+    def kept_of(self, trial: _Trial) -> list[s.Stmt]:
+        """What a try that found enough leaves: the state, the items behind it, and what it gives."""
+        waiting = s.Var(self.waiting)
+        found: list[s.Stmt] = [s.Assign(s.Var(self.names[x]), s.Name(name)) for x, name in trial.own.items()]
+        found.append(s.Assign(waiting, s.Call("drop_first", (waiting, s.Name(trial.at)))))
+        if self.filter.output != ty.VOID:
+            each = s.Block((s.Emit("y", s.Name("each")),))
+            found.append(s.For(None, ("each",), s.Name(trial.given), each))
+        if self.printing:
+            found.append(s.Emit("print", s.Name(trial.printed)))
+        return found
 
     def window(self, rates: Sequence[ty.Rates]) -> tuple[s.Expr, s.Expr]:
         """The peek and pop rates."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from frontends.streamit import constants
 from frontends.streamit import typed as ty
+from frontends.streamit.trees import breaks as breaks_out
 from frontends.streamit.trees import pure, read, updated
 from river.classes import evolve, frozen
 from river.il.trees import children, walk
@@ -241,6 +242,7 @@ class Effect:
 
 
 NOTHING = Effect()
+UNKNOWN = Effect((0, None), (0, None), None, sure=False)
 
 
 def _add(a: Count, b: Count) -> Count:
@@ -353,27 +355,44 @@ class _Counter:
                 total = NOTHING
                 for arg in args:
                     total = total.then(self.expr(arg, seen))
-                return total.then(self.helper(name, seen))
+                return total.then(self.helper(name, args, seen))
             case _:
                 total = NOTHING
                 for child in children(node):
                     total = total.then(self.expr(child, seen))
                 return total
 
-    def helper(self, name: str, seen: Intervals) -> Effect:
-        """What a function of the filter takes and gives; its written rates rule."""
-        if name in self.open:
-            return NOTHING
+    def helper(self, name: str, args: Sequence[ty.Expr], seen: Intervals) -> Effect:
+        """What a function of the filter takes and gives; its written rates rule, where the call says what they are."""
         helper = self.helpers[name]
-        inner = evolve(self, open=(*self.open, name), changed=frozenset(updated(helper.body)))
-        found = inner.block(helper.body.items, Intervals(seen.values, {}))
+        given = {p.key: seen.of(a) for p, a in zip(helper.params, args, strict=True) if p.type == ty.INT}
+        called = Intervals(seen.values, given)
         pop, peek, push = (
-            None if rate is None else seen.exact(rate) for rate in (helper.pop, helper.peek, helper.push)
+            None if rate is None else called.exact(rate) for rate in (helper.pop, helper.peek, helper.push)
         )
+        if name in self.open:
+            found = UNKNOWN if self.streams(name) else NOTHING
+        else:
+            changed = frozenset(updated(helper.body))
+            inner = evolve(self, open=(*self.open, name), changed=changed)
+            steady = {key: value for key, value in given.items() if key not in changed}
+            found = inner.block(helper.body.items, Intervals(seen.values, steady))
         if pop is not None:
             need = max(pop, peek or 0, found.need or 0)
             found = evolve(found, pops=(pop, pop), need=need, sure=found.sure and found.need is not None)
         return found if push is None else evolve(found, pushes=(push, push))
+
+    def streams(self, name: str) -> bool:
+        """Whether a function takes, sees or gives items, or one that it calls."""
+        waiting, known = [name], {name}
+        while waiting:
+            for node in walk(self.helpers[waiting.pop()].body):
+                if isinstance(node, ty.Push | ty.Pop | ty.Peek):
+                    return True
+                if isinstance(node, ty.Call) and node.helper not in known:
+                    known.add(node.helper)
+                    waiting.append(node.helper)
+        return False
 
 
 def leaves(item: ty.Stmt) -> bool:
@@ -393,17 +412,9 @@ def leaves(item: ty.Stmt) -> bool:
 
 def breaks(item: ty.Stmt) -> bool:
     """Whether the statement may end the loop around it."""
-    match item:
-        case ty.Break() | ty.Return():
-            return True
-        case ty.If(_, then, other):
-            return any(map(breaks, then.items)) or (other is not None and any(map(breaks, other.items)))
-        case ty.Block(items):
-            return any(map(breaks, items))
-        case ty.For() | ty.While():
-            return any(isinstance(node, ty.Return) for node in walk(item))
-        case _:
-            return False
+    return breaks_out(item, ty.Break, (ty.For, ty.While)) or any(
+        isinstance(node, ty.Return) for node in walk(item)
+    )
 
 
 # ---------------------------------------------------------------------------------------------- the rates of a filter

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from frontends.streamit import syntax as c
 from frontends.streamit import typed as ty
 from river.classes import frozen
-from river.il.trees import rebuild, walk
+from river.il.trees import children, rebuild, walk
 from river.lang import syntax as s
 
 if TYPE_CHECKING:
@@ -78,6 +78,13 @@ def root(place: ty.Expr) -> ty.Expr:
 def pure(expr: ty.Expr) -> bool:
     """Whether evaluating the expression takes nothing, changes nothing and calls nothing."""
     return not any(isinstance(node, ty.Update | ty.Pop | ty.Call | ty.Function) for node in walk(expr))
+
+
+def breaks(item: s.Node, word: type[s.Node], rings: tuple[type[s.Node], ...]) -> bool:
+    """Whether a `break` in the statement leaves what is around it; `rings` keep those inside of them."""
+    if isinstance(item, rings):
+        return False
+    return isinstance(item, word) or any(breaks(child, word, rings) for child in children(item))
 
 
 def updated(body: s.Node) -> set[str]:

@@ -423,7 +423,7 @@ def read_source(path: str, text: str | bytes | None = None) -> Source:
     try:
         found = Path(path).read_bytes() if text is None else text
         if isinstance(found, bytes):
-            found = _LINE_END.sub("\n", found.decode())
+            found = _LINE_END.sub("\n", _decoded(found, path))
     except UnicodeDecodeError as error:
         utf16 = error.object.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
         message = f"`{name}` is {'UTF-16, ' if utf16 else ''}not UTF-8 text (byte {error.start})"
@@ -433,6 +433,18 @@ def read_source(path: str, text: str | bytes | None = None) -> Source:
     except OSError as error:
         raise Rejected([_missing(path, error)]) from None
     return Source(name, found.removeprefix("\ufeff"))  # some editors write a mark first
+
+
+def _decoded(found: bytes, path: str) -> str:
+    """A text in UTF-8, or in what its language had before. Raises: UnicodeDecodeError."""
+    try:
+        return found.decode()
+    except UnicodeDecodeError:
+        language = plugins.frontend_for_suffix(Path(path).suffix)
+        legacy = getattr(language, "legacy", None)
+        if legacy is None or found.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+            raise
+        return found.decode(legacy)
 
 
 _LINE_END = re.compile(r"\r\n?")

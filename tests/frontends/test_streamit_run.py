@@ -1582,3 +1582,36 @@ def test_any_expression_with_an_effect_is_a_statement() -> None:
       work { n > 3 ? n-- : n++; n > 100 && f(); n == 3 && f(); println(n); }
     }"""
     assert lines(text, 2) == ["13", "12"]
+
+
+def test_calls_are_statements_also_without_an_effect() -> None:
+    text = """
+    int->int filter T { work pop 1 push 1 { peek(1); iter(); abs(peek(0)); push(pop()); } }"""
+    assert output(text, [1, 2, 3]) == [1, 2]
+
+
+def test_rates_of_functions_name_their_parameters() -> None:
+    text = """
+    int->int filter T {
+      int sum(int n) pop n { int s = 0; for (int i = 0; i < n; i++) s += pop(); return s; }
+      int last(int n) { for (int i = 1; i < n; i++) pop(); return pop(); }
+      work push 2 { push(sum(2)); push(last(3)); }
+    }"""
+    assert output(text, list(range(10))) == [1, 4, 11, 9]
+
+
+def test_functions_that_call_themselves_take_items() -> None:
+    text = """
+    int->int filter T {
+      int run(int k) { if (pop() % 3 == 0) return k; return run(k + 1); }
+      work pop * push 1 { push(run(0)); }
+    }"""
+    assert output(text, list(range(8))) == [0, 2, 2]
+    with pytest.raises(Rejected, match="how many items a firing pops differs"):
+        output(text.replace("pop * ", ""), [1])
+
+
+def test_comments_may_be_in_latin_1(tmp_path: Path) -> None:
+    path = tmp_path / "t.str"
+    path.write_bytes("void->void filter T { work { println(1); } } // Übung".encode("latin-1"))
+    assert river.load(str(path)).run({}, iterations=1)["stdout"]["value"].to_pylist() == ["1\n"]

@@ -636,7 +636,7 @@ FRONTENDS: Final = (
         "a-try-counts",
         "a firing that asks for items changes the state before it has enough of them",
         "frontends/streamit/operators.py",
-        "args += [s.Name(own[x]) if x in own else self.kept(x) for x in fields]",
+        "args += [s.Name(trial.own[x]) if x in trial.own else self.kept(x) for x in fields]",
         "args += [self.kept(x) for x in fields]",
         "tests/frontends/test_streamit_run.py::test_what_a_try_has_done_counts_only_with_enough_items",
     ),
