@@ -65,8 +65,11 @@ format: $(VENV)/.dev ## format the code and apply the safe fixes
 bench: $(VENV)/.dev ## run the benchmarks, or those that NAMES says; one table at the end, and build/bench.json
 	$(BIN)/python tests/bench/run_all.py $(NAMES)
 
-bench-spark: $(VENV)/.dev ## programs over DataFrames of Spark beside the same by hand, in turns, in seven rounds
+bench-spark: $(VENV)/.dev ## programs on Spark beside the same by hand, in turns, in seven rounds; the driver; the start
 	$(BIN)/python tests/bench/bench_frames.py
+	$(BIN)/python tests/bench/bench_keyed.py
+	$(BIN)/python tests/bench/bench_spark_start.py
+	$(BIN)/python tests/bench/bench_driver.py
 
 bench-compare: $(VENV)/.dev ## what is faster or slower than at BASE=commit by more than the spread, in build/bench-compare.json
 	$(BIN)/python tests/bench/compare.py $(or $(BASE),$(error say BASE=commit)) $(NAMES)

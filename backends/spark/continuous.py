@@ -63,10 +63,14 @@ _PATTERN: Final = "*?[]{}\\"  # which Spark reads as one
 
 @frozen(eq=False)
 class _Places:
-    """What is read and written. `followed`: folders; `still`: files that come with the first epoch; `streams`: DataFrames."""
+    """What is read and written.
+
+    `followed`: folders; `streams`: DataFrames without end. With the first epoch come `still`, files, and `tables`, DataFrames.
+    """
 
     followed: Mapping[str, Path]
     streams: Mapping[str, Any]
+    tables: Mapping[str, Any]
     still: Mapping[str, GivenFile]
     outputs: Mapping[str, tuple[Path, str]]
     letters: Path | None
@@ -80,7 +84,7 @@ def follow(backend: Spark, compiled: Compiled, job: Job) -> Results:
     plan = backend.plan(compiled.graph, here(), job.options)
     for name, folder in places.followed.items():
         identity[f"the folder of input `{name}`"] = str(folder)
-    for name, frame in places.streams.items():
+    for name, frame in {**places.streams, **places.tables}.items():
         order = [*job.order_by.get(name, ())]
         identity[f"the columns of input `{name}`"] = [frame.schema.simpleString(), order]
     for name, file in places.still.items():
@@ -125,26 +129,34 @@ def _places(compiled: Compiled, job: Job) -> _Places:
         raise _refused(f"the output `{told_errors[0]}` has the errors of the run, which are known at its end")
     followed: dict[str, Path] = {}
     streams: dict[str, Any] = {}
+    tables: dict[str, Any] = {}
     still: dict[str, GivenFile] = {}
     for name in graph.inputs:
         spec, stated = job.inputs[name], job.formats.get(name)
-        if name in wholes(graph.program) or name in stamps(graph.program):
-            what = (
-                "all rows as one item" if name in wholes(graph.program) else "time stamps that are computed"
-            )
-            raise _refused(f"the input `{name}` has {what}, which is not done in epochs", "use `multicore`")
+        if name in stamps(graph.program):
+            message = f"the input `{name}` has time stamps that are computed, which is not done in epochs"
+            raise _refused(message, "use `multicore`")
+        if name in wholes(graph.program) and (
+            isinstance(spec, Follow) or getattr(spec, "isStreaming", False)
+        ):
+            message = f"all rows of input `{name}` are to be there at the beginning, and it has no end"
+            raise _refused(message, "give it a file, or follow other inputs only: `--follow-input NAME`")
         match spec:
             case Follow():
                 followed[name] = _folder(name, spec)
             case str() | PathLike():
                 still[name] = _given(name, Path(fspath(cast("str", spec))), stated)
             case _ if hasattr(spec, "mapInArrow"):
-                streams[name] = _stream(name, spec)
+                (streams if _stream(name, spec) else tables)[name] = spec
             case _:
                 message = f"input `{name}` is no file or folder, which executors could read"
                 raise _refused(message, "keep what comes in files of a folder, and follow that")
-    if streams and len(streams) < len(graph.inputs):
-        message = "some inputs are DataFrames and others are not, and an epoch comes from one stream"
+    if tables and not streams:
+        raise _refused(
+            f"input `{min(tables)}` is a DataFrame that has an end", "use `on_spark`, or `spark.readStream`"
+        )
+    if streams and followed:
+        message = "some inputs are DataFrames and others follow folders, and an epoch comes from one stream"
         raise _refused(message, "make DataFrames of all: `spark.readStream`")
     if not followed and not streams:
         message = "the backend `spark` keeps the state of runs that follow folders, and none is followed"
@@ -162,23 +174,19 @@ def _places(compiled: Compiled, job: Job) -> _Places:
             message = f"{name} and {taken[folder]} go to the same folder `{folder}`"
             raise Rejected([Diagnostic("data-overwrite", message, help="name a folder for each")])
         taken[folder] = name
-    return _Places(followed, streams, still, outputs, letters)
+    return _Places(followed, streams, tables, still, outputs, letters)
 
 
 def _refused(message: str, help_: str | None = None) -> Rejected:
     return Rejected([Diagnostic("run-checkpoint", message, help=help_)])
 
 
-def _stream(name: str, frame: Any) -> Any:
-    """A DataFrame without end, of a Spark of this process. Raises: Rejected."""
+def _stream(name: str, frame: Any) -> bool:
+    """Whether a DataFrame, of a Spark of this process, is one without end. Raises: Rejected."""
     if not hasattr(frame, "_jdf"):
         message = f"input `{name}` is a DataFrame of Spark Connect, and epochs need a driver of Spark in this process"
         raise _refused(message)
-    if not frame.isStreaming:
-        raise _refused(
-            f"input `{name}` is a DataFrame that has an end", "use `on_spark`, or `spark.readStream`"
-        )
-    return frame
+    return bool(frame.isStreaming)
 
 
 def _folder(name: str, spec: Follow) -> Path:
@@ -258,6 +266,7 @@ class _Run:
     _ended: bool = field(default=False, init=False)
     _halted: bool = field(default=False, init=False)
     _order: list[str] = field(factory=list[str], init=False)
+    _tables: Any = field(default=None, init=False)
 
     def __attrs_post_init__(self) -> None:
         self.live = self.job.live or Live()
@@ -289,7 +298,11 @@ class _Run:
         assert self.job.checkpoint is not None  # noqa: S101 - by `_places`
         every = self._every(self.job.checkpoint.every)
         if self.places.streams:
-            frame, self._order = streamed(self.compiled.graph, self.places.streams, self.job.order_by)
+            graph, places = self.compiled.graph, self.places
+            given = {
+                n: f for n in graph.inputs if (f := places.streams.get(n, places.tables.get(n))) is not None
+            }
+            frame, self._tables, self._order = streamed(graph, given, self.job.order_by)
         else:
             frame = _listing(spark, self.places.followed)
             spark.conf.set("spark.sql.streaming.stopTimeout", f"{PATIENCE}s")
@@ -409,6 +422,7 @@ class _Run:
         last = self.manifests.last
         inputs = {name: tuple(found) for name, found in paths.items()}
         if number == 0:
+            rows = self._with_tables(rows)
             inputs |= {name: (file.path,) for name, file in self.places.still.items()}
         if number <= last.epoch:
             if dict(self.manifests.of(number).inputs) != inputs:
@@ -423,7 +437,16 @@ class _Run:
             name: tuple(_given(name, Path(p), self._stated(name)) for p in found)
             for name, found in inputs.items()
         }
-        telling = self._told(spark, self._errand(number, files, more, streamed=rows is not None), rows)
+        tagged = (
+            ()
+            if rows is None
+            else tuple(
+                name
+                for name in self.compiled.graph.inputs
+                if name in self.places.streams or name in self.places.tables
+            )
+        )
+        telling = self._told(spark, self._errand(number, files, more, tagged), rows)
         if telling.refused:
             raise Rejected(telling.refused)
         self.remarks = telling.remarks
@@ -457,8 +480,7 @@ class _Run:
         number: int,
         files: Mapping[str, tuple[GivenFile, ...]],
         more: tuple[str, ...],
-        *,
-        streamed: bool,
+        streamed: tuple[str, ...],
     ) -> EpochErrand:
         options, job, state = self.plan.options, self.job, self.manifests.last.state
         states = self.manifests.states.absolute()
@@ -480,6 +502,13 @@ class _Run:
             options.batch,
             streamed,
         )
+
+    def _with_tables(self, rows: Any) -> Any:
+        """The rows of an epoch, and those of DataFrames that have an end."""
+        if self._tables is None:
+            return rows
+        both = self._tables if rows is None else rows.unionAll(self._tables)
+        return both.repartition(1).sortWithinPartitions(*self._order)
 
     def _told(self, spark: Session, errand: EpochErrand, rows: Any) -> EpochTelling:
         """Runs the task of an epoch."""

@@ -68,15 +68,20 @@ def frames(
 
 def streamed(
     graph: Graph, inputs: Mapping[str, Frame], order_by: Mapping[str, Sequence[str]]
-) -> tuple[Frame, list[str]]:
-    """The rows of all inputs, tagged by input (`kernels.tagged`), and the columns that put those of an epoch in order.
+) -> tuple[Frame, Frame | None, list[str]]:
+    """The rows of frames without end, and those of the others, tagged by input (`kernels.tagged`); what puts them in order.
 
     Raises: Rejected, as `frames` does.
     """
     door = _Door(graph, inputs, order_by, task.ShippedProgram("", ()), {})
     outputs = (*graph.outputs, *(view.name for view in graph.views))
     shows = [each for each in outputs if kernels.parts_of(graph, each) is None and not door.apart(each)]
-    return door.together(graph.inputs, min(shows, default=""), {})
+    output = min(shows, default="")
+    tagged = door.tagged([*inputs], {})
+    pairs = [*zip(tagged, inputs.values(), strict=True)]
+    tables = [rows for rows, frame in pairs if not frame.isStreaming]
+    streams = _union([rows for rows, frame in pairs if frame.isStreaming])
+    return streams, _union(tables) if tables else None, door.tagged_order([*inputs], output)
 
 
 @frozen
@@ -262,6 +267,10 @@ class _Door:
         self, names: Sequence[str], output: str, keys: Mapping[str, Sequence[str]]
     ) -> tuple[Frame, list[str]]:
         """The rows of inputs, with the number of the input and the columns `keys` of it; and what puts them in order."""
+        return _union(self.tagged(names, keys)), self.tagged_order(names, output)
+
+    def tagged(self, names: Sequence[str], keys: Mapping[str, Sequence[str]]) -> list[Frame]:
+        """The rows of each input, with its number and a column for those of each."""
         kinds = [self.plain(name).schema.simpleString() for name in names]
         tagged: list[Frame] = []
         for number, name in enumerate(names):
@@ -270,15 +279,24 @@ class _Door:
             rows[number] = f"struct({fields}) as {NUMBER}_{number}"
             rows += [f"{sql.name(column)} as {key(n)}" for n, column in enumerate(keys.get(name, ()))]
             tagged.append(self.plain(name).selectExpr(f"{number} as {NUMBER}", *rows))
-        together = tagged[0]
-        for each in tagged[1:]:
-            together = together.unionAll(each)
+        return tagged
+
+    def tagged_order(self, names: Sequence[str], output: str) -> list[str]:
+        """What puts such rows in order: one input after the other, each in its order. Raises: Rejected("spark-order")."""
         order = [
             f"{NUMBER}_{n}.{sql.name(column)}"
             for n, name in enumerate(names)
             for column in self.order(name, output)
         ]
-        return together, [NUMBER, *order]
+        return [NUMBER, *order]
+
+
+def _union(frames: Sequence[Frame]) -> Frame:
+    """The rows of all."""
+    first, *others = frames
+    for each in others:
+        first = first.unionAll(each)
+    return first
 
 
 def _related(frame: Frame, found: Relation) -> Frame:

@@ -28,7 +28,7 @@ from river.backend import Options
 from river.checkpoint import Checkpoint, Keeper, Snapshot, read_state, write_state
 from river.classes import define, evolve, field, frozen
 from river.diagnostics import Diagnostic, Note, Rejected, Severity
-from river.driver import CountedSink, Writer, trap_diagnostic
+from river.driver import CountedSink, Job, Writer, open_input, trap_diagnostic, wholes
 from river.io import deltas
 from river.io.atomic import settle_folder
 from river.io.errors import OnError, Refusals, unwritable
@@ -44,8 +44,9 @@ from river.source import Source, Span
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from river.backend import Summary
+    from river.backend import Items, Summary
     from river.driver import Compiled
+    from river.il.graph import Graph
 
 __all__ = ["TOLD", "EpochErrand", "EpochTelling", "epoch"]
 
@@ -77,7 +78,7 @@ class EpochErrand:
     externs: tuple[str, ...] = ()
     native: Literal["on", "off", "debug"] = "on"
     batch: int = Options().batch
-    streamed: bool = False
+    streamed: tuple[str, ...] = ()
 
     def text(self) -> str:
         """As JSON."""
@@ -97,7 +98,7 @@ class EpochErrand:
         places = {name: (folder, format_) for name, (folder, format_) in outputs.items()}
         return EpochErrand(
             ShippedProgram(program, tuple(namespaces)), run, number, given, tuple(more), state, places, states, letters,
-            on_error, until, lateness, tuple(externs), native, batch, streamed,
+            on_error, until, lateness, tuple(externs), native, batch, tuple(streamed),
         )  # fmt: skip
 
     def name(self, attempt: str, suffix: str) -> str:
@@ -264,7 +265,8 @@ class _Work:
         graph = compiled.graph
         header, state = self._before()
         refusals = Refusals(self._policy())
-        tables = tagged(graph, self.rows)
+        tables = tagged(graph, self.rows, errand.streamed)
+        relations = wholes(graph.program)
         sequels = {
             name: Sequel(
                 graph.queues[name],
@@ -277,7 +279,9 @@ class _Work:
                 count=self._counting(name),
             )
             for name in graph.inputs
+            if name not in relations
         }
+        sources = {name: self._relation(graph, name, tables, refusals) for name in relations}
         if state is not None:
             for name, (top, given, waiting) in header["orders"].items():
                 each = sequels[name]
@@ -296,7 +300,7 @@ class _Work:
                 for v in graph.views
             }
             plan = platform.plan(graph, here(1), evolve(options, keeper=keeper, on_trap=skip))
-            summary = platform.run(plan, sequels, writers | views)
+            summary = platform.run(plan, sequels | sources, writers | views)
             for sink in sinks.values():
                 sink.sink.close()
         except Trap as trap:
@@ -305,6 +309,22 @@ class _Work:
             refusals.close()
         self._tell(summary, sinks, refusals, trapped)
         self._keep(compiled, summary, keeper, sequels)
+
+    def _relation(
+        self, graph: Graph, name: str, tables: Mapping[str, Any], refusals: Refusals
+    ) -> Iterator[Items]:
+        """All rows of an input as one item, which comes with the first epoch."""
+        errand = self.errand
+        if errand.number:
+            return
+        file = next(iter(errand.files.get(name, ())), None)
+        if file is None:
+            job = Job({name: tables.get(name, [])}, {}, refusals.policy)
+        else:
+            job = Job({name: file.path}, {}, refusals.policy, {name: file.format})
+        for items in open_input(graph, name, job, refusals, None):
+            self._counting(name)(sum(map(len, items)))
+            yield items
 
     def _options(self) -> Options:
         errand = self.errand

@@ -140,10 +140,13 @@ def _by_input(work: OutputWork, batches: Sequence[Any]) -> dict[str, Any]:
     }
 
 
-def tagged(graph: Graph, batches: Iterable[Any]) -> dict[str, Any]:
-    """The tables of inputs that have rows: `NUMBER` says whose one is, and a column of each input has its rows."""
+def tagged(graph: Graph, batches: Iterable[Any], names: Sequence[str] | None = None) -> dict[str, Any]:
+    """The tables of inputs that have rows: `NUMBER` says whose one is, and a column of each input has its rows.
+
+    `names`: the inputs that are numbered, all if not stated.
+    """
     pa, compute = arrow(), arrow("compute")
-    found: dict[str, list[Any]] = {name: [] for name in graph.inputs}
+    found: dict[str, list[Any]] = {name: [] for name in (graph.inputs if names is None else names)}
     for batch in batches:
         for number, parts in enumerate(found.values()):
             rows = batch.column(1 + number).filter(compute.equal(batch.column(0), number))

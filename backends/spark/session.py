@@ -123,9 +123,8 @@ def _started(workers: int, settings: Mapping[str, str]) -> Session:
     builder = import_module("pyspark.sql").SparkSession.builder.appName("river").master(master)
     with resources.as_file(resources.files("backends.spark") / "log4j2.properties") as log:
         local = master.startswith("local")
-        java = [f"-Dlog4j2.configurationFile={log.as_uri()}"]
-        if local:  # Java only moves bytes here: compiling it well costs more than it brings
-            java.append("-XX:TieredStopAtLevel=1")
+        # Java plans and moves bytes here: compiling it well costs more than it brings.
+        java = [f"-Dlog4j2.configurationFile={log.as_uri()}", "-XX:TieredStopAtLevel=1"]
         given = {
             "spark.driver.extraJavaOptions": " ".join(java),
             "spark.driver.memory": "2g",

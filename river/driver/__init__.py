@@ -8,7 +8,7 @@ from river.driver.borders import errors, placed, sent, stamps, texts, wholes
 from river.driver.comparison import Comparison, compare, observe
 from river.driver.compilation import Compiled, compile_once, compile_source, library, read_source
 from river.driver.execution import execute, trap_diagnostic, traps_told
-from river.driver.inputs import Reading, check_names, given_type
+from river.driver.inputs import Reading, check_names, given_type, open_input
 from river.driver.job import Inputs, Job, Results
 from river.driver.outputs import CountedSink, Writer, row_types
 from river.driver.profiling import profiled
@@ -34,6 +34,7 @@ __all__ = [
     "given_type",
     "library",
     "observe",
+    "open_input",
     "placed",
     "profiled",
     "read_source",

@@ -342,16 +342,21 @@ def test_a_folder_is_followed_and_gone_on_with(tmp_path: Path, monkeypatch: pyte
 
 
 def test_streams_of_dataframes_are_written_and_gone_on_with(tmp_path: Path) -> None:
-    """Rows of an epoch are put in order by their columns; two inputs wait for each other from one epoch to the next."""
+    """Rows of an epoch are put in order by their columns; two inputs wait for each other from one epoch to the next.
+
+    What is in a DataFrame that has an end is there for all of them.
+    """
     spark = import_module("pyspark.sql").SparkSession.builder.getOrCreate()
     program = river.compile(
         "a: {ts: int; k: string} stream by ts; b: {ts: int; k: string} stream by ts;"
-        "output o: relation = select a.k, count(*) as n from a[range 5], b[range 5] where a.k = b.k group by a.k;",
+        "names: {k: string; name: string} relation; output o: relation = select name, count(*) as n"
+        " from a[range 5], b[range 5], names where a.k = b.k and a.k = names.k group by name;",
         "cql",
     )
     rows = [(n // 3, "xyz"[n % 3]) for n in range(24)]
     parts = {"a": [rows[:3], rows[3:20], rows[20:]], "b": [rows[:12], rows[12:14], rows[14:]]}
-    streams: dict[str, Any] = {}
+    named = [("y", "two"), ("x", "one"), ("x", "too")]
+    streams: dict[str, Any] = {"names": spark.createDataFrame(named, "k string, name string")}
     for name in parts:
         (tmp_path / name).mkdir()
         streams[name] = spark.readStream.schema("k string, ts long").json(str(tmp_path / name))
@@ -383,8 +388,9 @@ def test_streams_of_dataframes_are_written_and_gone_on_with(tmp_path: Path) -> N
     )
     told = sorted(map(str, found.to_table().to_pylist()))
     inputs = {name: [{"ts": ts, "k": k} for ts, k in rows] for name in parts}
+    inputs["names"] = [{"k": k, "name": name} for k, name in named]
     assert told == sorted(map(str, program.run(inputs, backend="reference")["o"].to_pylist()))
-    assert results.read == 48
+    assert results.read == 51
 
 
 @pytest.mark.long

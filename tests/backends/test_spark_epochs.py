@@ -290,6 +290,32 @@ def test_joins_and_rows_that_come_late(back: int, native: Any, came: Arrivals, t
     assert counts[0] == counts[1]
 
 
+TABLED = """s: {ts: int; k: int; v: int} stream by ts; names: {k: int; name: string} relation;
+output o: relation = select n.name, s.v from s[range 2] as s, names as n where s.k = n.k;
+output p: stream = istream(select s.k, count(*) as c from s[rows 3] as s, names as n where s.k < n.k group by s.k);"""
+
+
+@pytest.mark.parametrize("native", ["on", "off"])
+def test_streams_are_joined_with_a_table(native: Any, came: Arrivals, tmp_path: Path) -> None:
+    """All of the table is there in the first epoch, and for all others, though the driver is ended by force."""
+    from river.backend import Options
+
+    random = chance("tabled", native)
+    compiled = river.compile(TABLED, "cql")
+    rows = [json.dumps({"ts": n // 2, "k": random.randrange(4), "v": n}) + "\n" for n in range(30)]
+    came += divided(random, {"s": rows}, 5)
+    table = tmp_path / "names.jsonl"
+    table.write_text("".join(json.dumps({"k": n % 4, "name": f"n{n}"}) + "\n" for n in range(6)))
+    options = Options(native=native)
+    results = crashing(random, lambda: run(compiled, tmp_path, inputs={"names": str(table)}, options=options))
+    came[0] = {**came[0], "names": [table.read_text()]}
+    expected, _ = wanted(compiled, tmp_path, came)
+    assert canonical(compiled, written(tmp_path, compiled)) == canonical(compiled, expected)
+    assert results.read == 36
+    with pytest.raises(Rejected, match="are to be there at the beginning"):
+        run(compiled, tmp_path, checkpoint=tmp_path / "other")
+
+
 def test_rows_that_are_wrong_are_kept_and_counted(came: Arrivals, tmp_path: Path) -> None:
     compiled = river.compile("s: {ts: int; v: int} stream by ts; o: relation = select * from s[now];", "cql")
     came += [

@@ -1,156 +1,248 @@
-"""Programs over DataFrames beside the same written by hand for Spark, on `local[2]`: seconds of all processors, and by the clock.
+"""Programs on Spark beside the same written by hand as DataFrames, on `local[2]`: seconds of all processors, and by the clock.
 
-Ways take turns, in one session, after a run each that is not counted. Processors are those of Spark's processes and of this one.
+Everything is read from files of Parquet and written to folders of Parquet, with the same rows, which is checked first. River
+runs in two ways: over files, which executors read themselves (`--backend spark`), and over DataFrames (`on_spark`). Ways take
+turns, in one session, after a run each that is not counted. Processors are those of Spark's processes and of this one.
+
+Run: python tests/bench/bench_frames.py [NAME ...] [--runs N], where NAME is one of analyser, grouped, joined, tolls, radio
 """
 
 from __future__ import annotations
 
 import argparse
-import os
+import math
 import statistics
 import time
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+import by_hand
 import measure
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from attrs import frozen
+from processes import family, seconds
 
 import river
 from backends.spark import session as sessions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
-ROOT = Path(__file__).resolve().parents[2]
-GROUPED = """t: {ts: int; k: int; v: int} stream by ts;
+    from river.driver import Compiled
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+EXAMPLES: Final = ROOT / "examples"
+GROUPED: Final = """t: {ts: int; k: int; v: int} stream by ts;
 output o: relation = select k, count(*) as n, sum(v) as w from t[range 300] group by k;"""
-JOINED = """a: {ts: int; k: int; v: int} stream by ts; b: {ts: int; j: int; w: int} stream by ts;
+JOINED: Final = """a: {ts: int; k: int; v: int} stream by ts; b: {ts: int; j: int; w: int} stream by ts;
 output o: stream = istream(select k, v, w from a[range 300], b[range 300] where k = j);"""
 
-
-def processors() -> float:
-    """Seconds of processors of this process and of all that it has started, Java among them."""
-    parents: dict[int, int] = {}
-    spent: dict[int, float] = {}
-    tick = os.sysconf("SC_CLK_TCK")
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            cells = (folder / "stat").read_text().rpartition(")")[2].split()
-        except OSError:  # it has ended
-            continue
-        parents[int(folder.name)] = int(cells[1])
-        spent[int(folder.name)] = sum(map(int, cells[11:15])) / tick
-    inside, found = {os.getpid()}, -1
-    while len(inside) != found:
-        found = len(inside)
-        inside |= {child for child, parent in parents.items() if parent in inside}
-    return sum(seconds for pid, seconds in spent.items() if pid in inside)
+Tables = dict[str, pa.Table]
 
 
-def contest(name: str, ways: dict[str, Callable[[], Any]], runs: int) -> None:
+@frozen
+class Contest:
+    """A program, its data, and the same by hand. `target`: what River may take of that, in seconds of processors."""
+
+    title: str
+    program: Callable[[], Compiled]
+    data: Callable[[int, Any], Tables]
+    rows: int
+    hand: Callable[[Any, Mapping[str, str]], dict[str, Any]]
+    target: float
+    order_by: Mapping[str, list[str]] | None = None
+
+
+def requests(rows: int, choice: Any) -> Tables:
+    """A log: from where, and where to."""
+    texts = pa.array([f"http://example.org/{n}" for n in range(10_000)])
+    columns = {name: texts.take(pa.array(choice.integers(0, 10_000, rows))) for name in ("origin", "target")}
+    return {"logRecord": pa.table(columns)}
+
+
+def keyed(rows: int, choice: Any) -> Tables:
+    """Numbers with a thousand keys, four to an instant."""
+    stamps = np.sort(choice.integers(0, rows // 4, rows))
+    found = {"ts": stamps, "k": choice.integers(0, 1000, rows), "v": choice.integers(0, 100, rows)}
+    return {"t": pa.table(found)}
+
+
+def two(rows: int, choice: Any) -> Tables:
+    """Two streams with keys that meet."""
+    both = keyed(rows, choice)["t"]
+    names = {"a": ["ts", "k", "v"], "b": ["ts", "j", "w"]}
+    return {
+        name: both.take(pa.array(np.arange(part, rows, 4))).rename_columns(columns)
+        for part, (name, columns) in enumerate(names.items())
+    }
+
+
+def reports(rows: int, choice: Any) -> Tables:
+    """Cars on twenty miles of an expressway, each of which reports a hundred times, every thirty seconds."""
+    count = rows // 100
+    car = np.repeat(np.arange(count), 100)
+    began = np.repeat(choice.integers(0, 3600, count), 100)
+    ts = began + np.tile(np.arange(100) * 30, count)
+    way = car % 2
+    speed = np.clip(np.rint(choice.normal(58, 6, rows)), 5, None).reshape(count, 100)
+    mile = (np.cumsum(speed, axis=1) * 30 / 3600).reshape(rows) + np.repeat(
+        choice.integers(0, 20, count), 100
+    )
+    seg = mile.astype(np.int64) % 20
+    jam = (seg % 7 == 3) & (way == 0)
+    slow = np.clip(np.rint(choice.normal(18, 4, rows)), 5, None)
+    speeds = np.where(jam, slow, speed.reshape(rows)).astype(np.int64)
+    order = np.lexsort((car, ts))
+    columns = {
+        "ts": ts,
+        "car": car,
+        "speed": speeds,
+        "xway": np.zeros(rows, np.int64),
+        "dir": way,
+        "seg": seg,
+    }
+    return {"reports": pa.table({name: column[order] for name, column in columns.items()})}
+
+
+def signal(rows: int, choice: Any) -> Tables:
+    """Two tones on a carrier, with noise."""
+    at = np.arange(rows) / by_hand.RATE
+    tones = (np.sin(2 * math.pi * 440 * at) + np.sin(2 * math.pi * 1_800 * at)) / 2
+    phase = 2 * math.pi * np.cumsum(by_hand.RATE / 4 + 3_000 * tones) / by_hand.RATE
+    return {"input": pa.table({"value": (np.cos(phase) + choice.normal(0, 0.01, rows)).astype(np.float32)})}
+
+
+CONTESTS: Final = {
+    "analyser": Contest(
+        "log analyser",
+        lambda: river.load(str(EXAMPLES / "log_analyzer/query_log.szl")),
+        requests,
+        2_000_000,
+        by_hand.log_analyser,
+        1.0,
+    ),
+    "grouped": Contest(
+        "range 300, group by", lambda: river.compile(GROUPED, "cql"), keyed, 400_000, by_hand.grouped, 1.0
+    ),
+    "joined": Contest(
+        "range 300, join by key", lambda: river.compile(JOINED, "cql"), two, 400_000, by_hand.joined, 1.0
+    ),
+    "tolls": Contest(
+        "Linear Road tolls",
+        lambda: river.load(str(EXAMPLES / "linear_road/tolls.cql")),
+        reports,
+        400_000,
+        by_hand.tolls,
+        0.5,
+    ),
+    "radio": Contest(
+        "FM radio",
+        lambda: river.load(str(EXAMPLES / "fm_radio/fm_radio.str")),
+        signal,
+        400_000,
+        by_hand.radio,
+        1.0,
+    ),
+}
+
+
+def contest(spark: Any, this: Contest, rows: int, runs: int) -> None:
     """Prints the median of each way, and what River's takes of the one by hand."""
+    program = this.program()
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        files: dict[str, str] = {}
+        for input_, table in this.data(rows, np.random.default_rng(7)).items():
+            files[input_] = str(folder / f"{input_}.parquet")
+            pq.write_table(table, files[input_], row_group_size=1 << 18)
+        outputs = list(this.hand(spark, files))
+        places = {
+            way: {output: folder / way / output for output in outputs} for way in ("files", "frames", "hand")
+        }
+
+        (folder / "files").mkdir()
+
+        def over_files() -> None:
+            targets = {output: f"{place}/" for output, place in places["files"].items()}
+            program.run(files, targets, backend="spark", workers=2, mode="overwrite")
+
+        def over_frames() -> None:
+            found = program.on_spark({name: spark.read.parquet(file) for name, file in files.items()})
+            for output, place in places["frames"].items():
+                found[output].write.mode("overwrite").parquet(str(place))
+
+        def hand() -> None:
+            for output, frame in this.hand(spark, files).items():
+                frame.write.mode("overwrite").parquet(str(places["hand"][output]))
+
+        ways = {"river, files": over_files, "by hand": hand}
+        if this.hand is not by_hand.radio:  # frames have no order, and samples no time stamp
+            ways = {"river, files": over_files, "river, frames": over_frames, "by hand": hand}
+        race(this, ways, runs)
+        given = [way for way in places if (folder / way).is_dir()]
+        for output in outputs:
+            found = [rows_of(places[way][output]) for way in given]
+            if not all(same(each, found[-1]) for each in found):
+                raise AssertionError(f"`{output}` has other rows by hand")
+
+
+def race(this: Contest, ways: Mapping[str, Callable[[], None]], runs: int) -> None:
+    """Lets ways take turns."""
     walls: dict[str, list[float]] = {way: [] for way in ways}
     spent: dict[str, list[float]] = {way: [] for way in ways}
     for number in range(runs + 1):
         for way, run in ways.items():
-            before, cpu = time.perf_counter(), processors()
+            cpu, before = seconds(family()), time.perf_counter()
             run()
+            wall, cpu = time.perf_counter() - before, seconds(family()) - cpu
             if number:
-                walls[way].append(time.perf_counter() - before)
-                spent[way].append(processors() - cpu)
-    measure.record(f"frames, {name}", walls)
+                walls[way].append(wall)
+                spent[way].append(cpu)
+    measure.record(f"frames, {this.title}", walls)
+    middle = {way: statistics.median(found) for way, found in spent.items()}
     for way in ways:
-        middle = statistics.median(spent[way]), statistics.median(walls[way])
-        print(f"{name:24} {way:24} {middle[0]:7.2f} s of processors, {middle[1]:7.2f} s by the clock")
-    ours, other = (statistics.median(each) for each in spent.values())
-    print(f"{name:24} river takes {ours / other:.2f} of the processors", flush=True)
+        ratio = "" if way == "by hand" else f", {middle[way] / middle['by hand']:.2f} of that by hand"
+        clock = statistics.median(walls[way])
+        print(
+            f"{this.title:24} {way:16} {middle[way]:7.2f} s of processors{ratio}, {clock:.2f} s by the clock"
+        )
+    best = min(middle[way] for way in ways if way != "by hand") / middle["by hand"]
+    print(f"{this.title:24} target {this.target}: {'met' if best <= this.target else 'missed'}", flush=True)
+
+
+def rows_of(place: Path) -> Any:
+    """The rows of a folder's files, in the order of their names: numbers of a sound, or else in that of their values."""
+    table = pa.concat_tables([pq.read_table(file) for file in sorted(place.glob("*.parquet"))])
+    if pa.types.is_floating(table.schema.types[0]):
+        return table.column(0).to_numpy()
+    columns = [column.cast(pa.string()).to_pylist() for column in table.columns]
+    return sorted(zip(*columns, strict=True))
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether rows are equal, and sounds nearly: sums of floats depend on their order."""
+    return np.allclose(one, other, atol=1e-4) if isinstance(one, np.ndarray) else one == other
 
 
 def main() -> None:
     """Prints lines for each contest."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=2_000_000)
-    parser.add_argument("--windowed", type=int, default=400_000)
+    parser.add_argument("names", nargs="*", choices=[*CONTESTS, []], default=[])
+    parser.add_argument("--rows", type=int, help="of each contest")
     parser.add_argument("--runs", type=int, default=7)
     given = parser.parse_args()
     sessions.check({})
     with sessions.session(2, {}):
         pass
     spark: Any = import_module("pyspark.sql").SparkSession.builder.getOrCreate()
-    measure.begin("programs over DataFrames")
-    with TemporaryDirectory() as folder:
-        choice = np.random.default_rng(7)
-        texts = pa.array([f"http://example.org/{n}" for n in range(10_000)])
-        log = {
-            name: texts.take(pa.array(choice.integers(0, 10_000, given.rows)))
-            for name in ("origin", "target")
-        }
-        pq.write_table(pa.table(log), f"{folder}/log.parquet", row_group_size=1 << 18)
-        analyser = river.load(str(ROOT / "examples/log_analyzer/query_log.szl"))
-
-        def ours() -> None:
-            for frame in analyser.on_spark(
-                {"logRecord": spark.read.parquet(f"{folder}/log.parquet")}
-            ).values():
-                frame.write.format("noop").mode("overwrite").save()
-
-        def by_hand() -> None:
-            read = spark.read.parquet(f"{folder}/log.parquet")
-            for name in ("origin", "target"):
-                frame = read.groupBy(name).count().toDF("url", "count")
-                frame.write.format("noop").mode("overwrite").save()
-
-        contest("log analyser", {"river": ours, "by hand": by_hand}, given.runs)
-        count = given.windowed
-        rows = {
-            "ts": np.sort(choice.integers(0, count // 4, count)),
-            "k": choice.integers(0, 1000, count),
-            "v": choice.integers(0, 100, count),
-        }
-        pq.write_table(pa.table(rows), f"{folder}/rows.parquet", row_group_size=1 << 16)
-        program = river.compile(GROUPED, "cql")
-
-        def windowed() -> None:
-            frame = program.on_spark({"t": spark.read.parquet(f"{folder}/rows.parquet")})["o"]
-            frame.write.format("noop").mode("overwrite").save()
-
-        def in_sql() -> None:
-            """The windows alone: what leaves them is not told."""
-            spark.read.parquet(f"{folder}/rows.parquet").createOrReplaceTempView("rows")
-            over = "over (partition by k order by ts range between 300 preceding and current row)"
-            frame = spark.sql(f"select ts, k, count(*) {over} as n, sum(v) {over} as w from rows")
-            frame.write.format("noop").mode("overwrite").save()
-
-        contest("range 300, group by", {"river": windowed, "by hand, less told": in_sql}, given.runs)
-        joining = river.compile(JOINED, "cql")
-        both = pq.read_table(f"{folder}/rows.parquet")
-        for name, columns, part in (("a", ["ts", "k", "v"], 0), ("b", ["ts", "j", "w"], 1)):
-            some = both.take(pa.array(np.arange(part, count, 4))).rename_columns(columns)
-            pq.write_table(some, f"{folder}/{name}.parquet", row_group_size=1 << 14)
-
-        def joined() -> Any:
-            sides = {name: spark.read.parquet(f"{folder}/{name}.parquet") for name in "ab"}
-            return joining.on_spark(sides)["o"]
-
-        def joined_in_sql() -> Any:
-            for name in "ab":
-                spark.read.parquet(f"{folder}/{name}.parquet").createOrReplaceTempView(name)
-            near = "b.ts between a.ts - 300 and a.ts + 300"
-            return spark.sql(f"select greatest(a.ts, b.ts) as ts, k, v, w from a join b on k = j and {near}")
-
-        both_rows = [sorted(map(str, frame().toArrow().to_pylist())) for frame in (joined, joined_in_sql)]
-        if both_rows[0] != both_rows[1]:
-            raise AssertionError("the join by hand gives other rows")
-        ways = {"river": joined, "by hand": joined_in_sql}
-        writes = {
-            name: lambda make=make: make().write.format("noop").mode("overwrite").save()
-            for name, make in ways.items()
-        }
-        contest("range 300, join by key", writes, given.runs)
+    spark.conf.set("spark.sql.shuffle.partitions", "2")  # who has two processors says so
+    measure.begin("programs on Spark")
+    for name in given.names or CONTESTS:
+        contest(spark, CONTESTS[name], given.rows or CONTESTS[name].rows, given.runs)
 
 
 if __name__ == "__main__":
