@@ -40,7 +40,7 @@ class Epoch:
 
     `inputs`: the files that came of each, in order; `outputs`: of each that got rows its files, in order, with how many rows
     they have; `state`: the file that it left; `letters`: the file of rows that were wrong; `unread`: files of each input
-    that came and were not read.
+    that came and were not read; `run`: what the run is called, which another one over the same folder is not.
     """
 
     epoch: int
@@ -52,6 +52,7 @@ class Epoch:
     letters: str | None = None
     totals: Totals = Totals()
     unread: Mapping[str, tuple[str, ...]] = field(factory=dict[str, "tuple[str, ...]"])
+    run: str = ""
 
     @staticmethod
     def of(header: Mapping[str, Any]) -> Epoch:
@@ -64,6 +65,7 @@ class Epoch:
             header["letters"],
             Totals(**header["totals"]),
             {name: tuple(files) for name, files in header.get("unread", {}).items()},
+            header["run"],
         )
 
     def fields(self) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import venv
 from contextlib import ExitStack, contextmanager
@@ -33,21 +34,38 @@ def bare_python(folder: Path) -> str:
     return str(folder / "bin" / "python3")
 
 
-@contextmanager
-def cluster(folder: Path, workers: int = 2) -> Iterator[str]:
-    """The address of a master with workers of one core; their files are in `folder`."""
-    with ExitStack() as stack:
+class Cluster:
+    """A master with workers of one core, whose files are in `folder`. `workers`: their processes."""
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        self.folder = folder
+        self.workers: list[subprocess.Popen[bytes]] = []
+        self._stack = stack
+        self._count = 0
         master, log = _started(
             stack, folder / "master.log", f"{CLASSES}.master.Master", "--port", "0", "--webui-port", "0"
         )
-        address = _told(master, log, r"spark://127\.0\.0\.1:\d+")
-        for number in range(workers):
-            worker, log = _started(
-                stack, folder / f"worker{number}.log", f"{CLASSES}.worker.Worker", "-c", "1", "-m", "1g", "--webui-port", "0",
-                "-d", str(folder / f"work{number}"), address,
-            )  # fmt: skip
-            _told(worker, log, r"Successfully registered with master")
-        yield address
+        self.address = _told(master, log, r"spark://127\.0\.0\.1:\d+")
+
+    def add_worker(self) -> None:
+        """One more."""
+        name, self._count = f"worker{self._count}", self._count + 1
+        worker, log = _started(
+            self._stack, self.folder / f"{name}.log", f"{CLASSES}.worker.Worker", "-c", "1", "-m", "1g", "--webui-port", "0",
+            "-d", str(self.folder / name), self.address,
+        )  # fmt: skip
+        _told(worker, log, r"Successfully registered with master")
+        self.workers.append(worker)
+
+
+@contextmanager
+def cluster(folder: Path, workers: int = 2) -> Iterator[Cluster]:
+    """A cluster that lasts as long as the context."""
+    with ExitStack() as stack:
+        found = Cluster(folder, stack)
+        for _ in range(workers):
+            found.add_worker()
+        yield found
 
 
 def _started(stack: ExitStack, log: Path, class_: str, *args: str) -> tuple[subprocess.Popen[bytes], Path]:
@@ -83,4 +101,31 @@ def _told(process: subprocess.Popen[bytes], log: Path, pattern: str) -> str:
         try:
             process.wait(0.1)
         except subprocess.TimeoutExpired:
+            continue
+
+
+def below(pids: set[int]) -> dict[int, str]:
+    """The processes that these have started, and those of these, with what they are."""
+    parents: dict[int, int] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue  # ended meanwhile
+    found: dict[int, str] = {}
+    while more := {pid for pid, parent in parents.items() if parent in pids | {*found} and pid not in found}:
+        for pid in more:
+            try:
+                found[pid] = (Path("/proc") / str(pid) / "cmdline").read_text().split("\0")[0]
+            except OSError:
+                found[pid] = ""
+    return found
+
+
+def end(pids: set[int]) -> None:
+    """Kills processes that are ours."""
+    for pid in pids:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
             continue

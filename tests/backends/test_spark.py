@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -26,7 +27,7 @@ pytest.importorskip("pandas", reason="the extra `spark` is not installed")
 import river
 from backends.reference import BACKEND as REFERENCE
 from backends.spark import BACKEND as SPARK
-from backends.spark import manifests, parts
+from backends.spark import continuous, manifests, parts
 from backends.spark import run as runs
 from backends.spark import session as sessions
 from backends.spark.plan import StageKind
@@ -39,8 +40,11 @@ from river.io.errors import OnError
 from river.io.sources import open_source
 from river.lang.evaluate import Trap
 from river.testing.seeds import chance
+from tests.backends.kafka_brokers import brokers, produce
+from tests.backends.spark_cluster import below, end
 from tests.backends.spark_programs import HEAD, data, expressions, extremes, go, programs
 from tests.backends.test_spark_frames import TABLES
+from tests.patience import until
 from tests.properties.test_catalogue import DRAWN, computes, explored
 
 if TYPE_CHECKING:
@@ -391,6 +395,120 @@ def test_streams_of_dataframes_are_written_and_gone_on_with(tmp_path: Path) -> N
     inputs["names"] = [{"k": k, "name": name} for k, name in named]
     assert told == sorted(map(str, program.run(inputs, backend="reference")["o"].to_pylist()))
     assert results.read == 51
+
+
+NUMBERED = """river 1;
+type R = {partition: i32, offset: i64, text: string};
+input a: R;
+output o: {n: i64, partition: i32, offset: i64, text: string};
+var $n: i64 = 0;
+operator number(x: R; $n: i64) -> (y: {n: i64, partition: i32, offset: i64, text: string}) {
+  on x(r) { $n = $n + 1; emit y {n: $n, partition: r.partition, offset: r.offset, text: r.text}; }
+}
+(o, $n) <- number(a, $n);
+"""
+
+
+def test_topics_of_kafka_are_read_once(tmp_path: Path) -> None:
+    """A run goes on behind the messages that its epochs had, and messages keep their order; sent on, all are there."""
+    pytest.importorskip("confluent_kafka", reason="the extra `kafka` is not installed")
+    from backends.spark.kafka import KafkaSource, send
+
+    spark = import_module("pyspark.sql").SparkSession.builder.getOrCreate()
+    spark.dataSource.register(KafkaSource)
+    program, forced = river.compile(NUMBERED, "river"), list[int]()
+    with brokers() as servers:
+        reader = spark.readStream.format("river-kafka").option("kafka.bootstrap.servers", servers)
+        reader = reader.option("subscribe", "t").option("maxOffsetsPerTrigger", 8)
+
+        def go(live: river.Live) -> Any:
+            stream = program.write_stream(
+                {"a": reader.load().selectExpr("partition", "offset", "string(value) as text")},
+                {"o": f"{tmp_path}/o.jsonl/"}, checkpoint=river.Checkpoint(tmp_path / "state", every=0.02), live=live,
+                order_by={"a": ["partition", "offset"]}, stopping=lambda: bool(forced),
+            )  # fmt: skip
+            while live.idle_exit is None and len(river.epochs(tmp_path / "state")) < 2:
+                assert stream.wait(0.05) is None
+            forced.extend([1] if live.idle_exit is None else [])
+            return stream.wait()
+
+        produce(servers, "t", [(n % 3, f"m{n}") for n in range(25)])
+        with pytest.raises(KeyboardInterrupt):
+            go(river.Live())
+        forced.clear()
+        produce(servers, "t", [(n % 3, f"m{n}") for n in range(25, 40)])
+        assert go(river.Live(idle_exit=0.1)).read == 40
+        assert send(tmp_path / "state", "o", tmp_path / "o.jsonl", "u", {"bootstrap.servers": servers}) == 40
+    files = [file for each in river.epochs(tmp_path / "state") for file, _ in each.outputs.get("o", ())]
+    rows = [
+        json.loads(line) for file in files for line in (tmp_path / "o.jsonl" / file).read_text().splitlines()
+    ]
+    assert [row["n"] for row in rows] == [*range(1, 41)]
+    for partition in range(3):
+        found = [(row["offset"], row["text"]) for row in rows if row["partition"] == partition]
+        assert found == [*enumerate(f"m{n}" for n in range(partition, 40, 3))]
+
+
+def test_a_driver_and_a_worker_are_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By force, at some moment of an epoch: a driver, and a Python worker of the one that goes on."""
+    random = chance("killed", "driver and worker")
+    folder, out, state = tmp_path / "in", tmp_path / "out.csv", tmp_path / "state"
+    for each in (folder, out):
+        each.mkdir()
+    (tmp_path / "p.cql").write_text(GROUPED)
+    arrive(folder, 0, 20)
+    script = """if True:
+        import sys, river
+        program, folder, out, state = sys.argv[1:]
+        keeping = river.Checkpoint(state, every=0.02)
+        river.load(program).run({"s": river.follow(folder)}, {"o": out}, backend="spark", checkpoint=keeping, workers=2)
+    """
+    paths = [str(tmp_path / "p.cql"), f"{folder}/", f"{out}/", str(state)]
+    driver = subprocess.Popen([sys.executable, "-c", script, *paths])
+    try:
+        while not river.epochs(state):
+            assert driver.poll() is None
+            time.sleep(0.05)
+        arrive(folder, 20, 15)
+        time.sleep(0.3 * random.random())
+    finally:
+        end({driver.pid, *below({driver.pid})})
+        driver.wait()
+    arrive(folder, 35, 9)
+    killed: set[int] = set()
+    told = continuous._Run._told
+
+    def kills(run: Any, *given: Any) -> Any:
+        def workers() -> set[int]:
+            javas = {pid for pid, name in below({os.getpid()}).items() if name.endswith("java")}
+            return {pid for pid, name in below(javas).items() if "python" in name}
+
+        def kill() -> None:
+            time.sleep(0.3 * random.random())
+            until(workers)
+            killed.update(workers())
+            end(killed)
+
+        thread = threading.Thread(target=kill)
+        if not killed:
+            thread.start()
+        try:
+            return told(run, *given)
+        finally:
+            if thread.ident is not None:
+                thread.join()
+
+    monkeypatch.setattr(continuous._Run, "_told", kills)
+    program = river.load(paths[0])
+    keeping = river.Checkpoint(state, every=0.02)
+    results = program.run(
+        {"s": river.follow(paths[1])}, {"o": paths[2]}, backend="spark", checkpoint=keeping, workers=2,
+        live=river.Live(idle_exit=0.1),
+    )  # fmt: skip
+    rows = rows_of_epochs(state, out)
+    assert by_instant(rows) == by_instant(rows_at_once(folder, state, tmp_path))
+    assert killed
+    assert results.read == 44
 
 
 @pytest.mark.long

@@ -43,8 +43,8 @@ def python(place: Path) -> str:
 @pytest.fixture(scope="module")
 def master(place: Path) -> Iterator[str]:
     """The address of a cluster."""
-    with cluster(place) as address:
-        yield address
+    with cluster(place) as found:
+        yield found.address
 
 
 def finished(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:

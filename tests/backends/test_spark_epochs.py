@@ -539,3 +539,20 @@ def test_streams_that_are_none_are_refused(tmp_path: Path) -> None:
         with pytest.raises(Rejected, match=message):
             stream.wait()
         assert not stream.active
+
+
+def test_what_a_table_of_delta_is_told(came: Arrivals, tmp_path: Path) -> None:
+    """The epoch, under the name of the run: one that begins anew has another."""
+    from backends.spark.delta import once
+    from river.checkpoint import Checkpoint
+
+    came += [{"s": ['{"ts": 1, "v": 1}\n']}]
+    compiled = river.compile(COUNT, "cql")
+    runs: set[str] = set()
+    for restart in (False, True):
+        run(compiled, tmp_path, checkpoint=Checkpoint(tmp_path / "state", restart=restart))
+        last = river.epochs(tmp_path / "state")[-1]
+        ((name, _),) = last.outputs["o"]
+        runs.add(name.partition("-")[0])
+        assert once(last, "o") == {"txnAppId": f"river-{name.partition('-')[0]}-o", "txnVersion": "1"}
+    assert len(runs) == 2

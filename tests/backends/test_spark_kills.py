@@ -1,0 +1,361 @@
+"""Processes of a Spark cluster are killed while programs run there: nothing is lost, nothing comes twice, the order stays.
+
+The cluster is a master and two workers on the loopback interface, whose Python has no River. `RIVER_CASES` says how often each
+kind of process is killed, in a run over files and in one that follows a folder.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+pytest.importorskip("pyspark", reason="the extra `spark` is not installed")
+pytest.importorskip("pandas", reason="the extra `spark` is not installed")
+
+import river
+from backends.spark import packaging
+from river.testing.seeds import chance
+from tests.backends.spark_cluster import LOOPBACK, bare_python, below, cluster, end
+from tests.patience import PATIENCE, until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from random import Random
+
+    from tests.backends.spark_cluster import Cluster
+
+pytestmark = pytest.mark.long
+
+CASES = int(os.environ.get("RIVER_CASES", "1"))
+LONG = 10 * PATIENCE
+"""Seconds until a test gives up on a cluster that starts anew, beside other work."""
+VICTIMS = ("python", "executor", "worker", "driver")
+SETTINGS = {**LOOPBACK, "spark.pyspark.python": "./river/bin/python"}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("kills")
+
+
+@pytest.fixture(scope="module")
+def settings(place: Path) -> dict[str, str]:
+    """Those of a driver: the executors get River with it."""
+    archive = packaging.archive(place / "package", bare_python(place / "bare"))
+    return {**SETTINGS, "spark.archives": f"{archive}#river"}
+
+
+@pytest.fixture(scope="module")
+def spark(place: Path) -> Iterator[Cluster]:
+    with cluster(place) as found:
+        yield found
+
+
+# ------------------------------------------------------------------------------------------------------------ killing
+
+
+class Killer:
+    """Ends a process of a kind, at once. `driver`: the process of a driver, which is ended with its Java, or one of both is."""
+
+    def __init__(self, spark: Cluster, victim: str, random: Random) -> None:
+        self.spark = spark
+        self.victim = victim
+        self.random = random
+
+    def kill(self, driver: subprocess.Popen[str]) -> None:
+        """Where there is none of the kind yet, it is waited for."""
+        random = self.random
+        if self.victim == "driver":
+            javas = {pid for pid, name in below({driver.pid}).items() if name.endswith("java")}
+            end(random.choice([{driver.pid}, javas, {driver.pid, *javas}]))
+            driver.wait(LONG)  # which does not live on without its Java
+            return
+        if self.victim == "worker":
+            gone = self.spark.workers.pop(random.randrange(len(self.spark.workers)))
+            end({gone.pid})
+            gone.wait()
+            self.spark.add_worker()
+            return
+        found: list[int] = []
+
+        def there() -> bool:
+            under = below({worker.pid for worker in self.spark.workers})
+            java = self.victim == "executor"
+            found[:] = [pid for pid, name in under.items() if name and name.endswith("java") == java]
+            return bool(found)
+
+        until(there)
+        chosen = random.choice(found)
+        end(
+            {chosen, *below({chosen})}
+        )  # workers of Python outlive the daemon that has started them, and go on
+
+
+class Driver:
+    """A process that runs a program on the cluster; what it prints can be waited for."""
+
+    def __init__(self, script: str, **told: Any) -> None:
+        command = [sys.executable, "-c", script, json.dumps(told)]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._lines: queue.Queue[str] = queue.Queue()
+        self._thread = threading.Thread(target=self._listen, daemon=True)
+        self._thread.start()
+
+    def _listen(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self._lines.put(line.strip())
+        self._lines.put("")
+
+    def say(self, text: str) -> None:
+        """Tells the process something."""
+        assert self.process.stdin is not None
+        print(text, file=self.process.stdin, flush=True)
+
+    def hears(self, text: str) -> None:
+        """Waits for a line that it prints."""
+        assert self._lines.get(timeout=LONG) == text
+
+    def close(self) -> None:
+        """Ends it."""
+        end({self.process.pid, *below({self.process.pid})})
+        self.process.wait()
+        self._thread.join()
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+
+# ---------------------------------------------------------------------------------------------------------- continuous
+
+NUMBERED = """river 1;
+input a: {k: i64, v: i64};
+output o: {n: i64, k: i64, v: i64, total: i64};
+var $n: i64 = 0;
+var $t: map<i64, i64> = {};
+operator number(x: {k: i64, v: i64}; $n: i64, $t: map<i64, i64>) -> (y: {n: i64, k: i64, v: i64, total: i64}) {
+  on x(r) {
+    $n = $n + 1;
+    with t = $t[r.k] else 0 { t = t + r.v; emit y {n: $n, k: r.k, v: r.v, total: t}; }
+  }
+}
+(o, $n, $t) <- number(a, $n, $t);
+"""
+"""Numbers rows, with sums by key: a row that is lost, comes twice or elsewhere changes all behind it."""
+
+FOLLOWS = """
+import json, sys, threading
+import river
+told = json.loads(sys.argv[1])
+live = river.Live()
+threading.Thread(target=lambda: (sys.stdin.readline(), live.stop()), daemon=True).start()
+program = river.load(told["program"])
+results = program.run(
+    {"a": river.follow(told["folder"])}, {"o": told["out"]}, backend="spark", live=live, settings=told["settings"], workers=2,
+    checkpoint=river.Checkpoint(told["state"], every=0.05),
+)
+print("done", flush=True)
+"""
+
+
+class Arrivals:
+    """Files that come, a few rows in each."""
+
+    def __init__(self, folder: Path, random: Random) -> None:
+        folder.mkdir()
+        self.folder = folder
+        self.random = random
+        self.rows = 0
+        self.count = 0
+
+    def come(self) -> None:
+        """One more, whole."""
+        more = self.random.randint(0, 300)
+        lines = [f"{self.random.randrange(7)},{n}\n" for n in range(self.rows, self.rows + more)]
+        self.rows += more
+        name = f"{self.count:06}.csv"
+        self.count += 1
+        (self.folder / f".{name}").write_text("k,v\n" + "".join(lines))
+        (self.folder / f".{name}").rename(self.folder / name)
+
+
+def lines_of(paths: list[Path]) -> list[list[int]]:
+    """The rows of files of text."""
+    return [[*map(int, line.split(","))] for path in paths for line in path.read_text().splitlines()[1:]]
+
+
+@pytest.mark.parametrize("victim", VICTIMS)
+def test_runs_that_follow_a_folder(
+    victim: str, spark: Cluster, settings: dict[str, str], tmp_path: Path
+) -> None:
+    random = chance("kills", victim)
+    arrivals = Arrivals(tmp_path / "in", random)
+    (tmp_path / "out.csv").mkdir()
+    (tmp_path / "p.river").write_text(NUMBERED)
+    state, killer = tmp_path / "state", Killer(spark, victim, random)
+    told = {
+        "program": str(tmp_path / "p.river"), "folder": f"{tmp_path}/in/", "out": f"{tmp_path}/out.csv/", "state": str(state),
+        "settings": {**settings, "spark.master": spark.address},
+    }  # fmt: skip
+    driver = Driver(FOLLOWS, **told)
+    try:
+        for _ in range(CASES):
+            goes_on(driver, arrivals, state)
+            until_moment(random.random(), arrivals.come)
+            killer.kill(driver.process)
+            if victim == "driver":
+                driver.close()
+                driver = Driver(FOLLOWS, **told)
+        arrivals.come()
+        until_all(lambda: len(files_of(state)) == arrivals.count)
+        driver.say("stop")
+        driver.hears("done")
+    finally:
+        driver.close()
+    files = files_of(state)
+    assert sorted(files) == sorted(arrivals.folder.glob("[!.]*"))
+    expected: list[list[int]] = []
+    totals: dict[int, int] = {}
+    for n, (k, v) in enumerate(lines_of(files), 1):
+        totals[k] = totals.get(k, 0) + v
+        expected.append([n, k, v, totals[k]])
+    assert sorted(row[2] for row in expected) == [*range(arrivals.rows)]
+    written = [tmp_path / "out.csv" / f for each in river.epochs(state) for f, _ in each.outputs.get("o", ())]
+    assert lines_of(written) == expected
+    assert lines_of(sorted(written)) == expected
+
+
+def files_of(state: Path) -> list[Path]:
+    """The files that epochs had, in order."""
+    return [Path(path) for each in river.epochs(state) for path in each.inputs.get("a", ())]
+
+
+def until_moment(seconds: float, meanwhile: Callable[[], None]) -> None:
+    """So long, with something to do."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        meanwhile()
+        time.sleep(0.1)
+
+
+def until_all(condition: Callable[[], bool]) -> None:
+    """Waits for what takes some epochs, and a new driver."""
+    deadline = time.monotonic() + LONG
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def goes_on(driver: Driver, arrivals: Arrivals, state: Path) -> None:
+    """Waits until an epoch has been that began after now, while more comes."""
+    first = len(river.epochs(state))
+
+    def more() -> bool:
+        assert driver.process.poll() is None, "the driver has ended"
+        if arrivals.count < len(files_of(state)) + 5:
+            arrivals.come()
+        return len(river.epochs(state)) > first + 1
+
+    until_all(more)
+
+
+# --------------------------------------------------------------------------------------------------------------- batch
+
+STREAM = "s: {ts: int; k: int; v: int} stream by ts;"
+BATCH = {
+    "selection.cql": f"{STREAM} o: stream = select istream * from s[now] where k != 3;",
+    "groups.cql": f"{STREAM} o: relation = select k, count(*) as n, sum(v) as t from s[range 90] group by k;",
+    "sums.szl": "x: {ts: int, k: int, v: int} = input; s: table sum[k: int] of int; emit s[x.k] <- x.v;",
+}
+"""Row by row, whose files have the rows in order; by key; tables of parts."""
+
+RUNS = """
+import json, sys
+import river
+told = json.loads(sys.argv[1])
+for line in sys.stdin:
+    program, out = json.loads(line)
+    compiled = river.load(program)
+    (name,) = compiled.graph.inputs
+    (target,) = compiled.outputs
+    print("begins", flush=True)
+    compiled.run({name: told["data"]}, {target: out}, backend="spark", settings=told["settings"], workers=2)
+    print("done", flush=True)
+"""
+
+
+@pytest.mark.parametrize("victim", VICTIMS)
+def test_runs_over_files(victim: str, spark: Cluster, settings: dict[str, str], tmp_path: Path) -> None:
+    """An output is there when the run has ended well, and whole; before that there is none."""
+    random = chance("kills in batch", victim)
+    data = tmp_path / "s.csv"
+    data.write_text("ts,k,v\n" + "".join(f"{n // 3},{n * n % 101 % 7},{n % 10}\n" for n in range(300_000)))
+    expected: dict[str, Any] = {}
+    for name, text in BATCH.items():
+        (tmp_path / name).write_text(text)
+        compiled = river.load(str(tmp_path / name))
+        (input_,), (output,) = compiled.graph.inputs, compiled.outputs
+        compiled.run({input_: str(data)}, {output: str(tmp_path / "wanted.csv")})
+        expected[name] = known(name, [tmp_path / "wanted.csv"])
+        assert len(expected[name]) > 5
+    killer = Killer(spark, victim, random)
+    told = {"data": str(data), "settings": {**settings, "spark.master": spark.address}}
+    driver = Driver(RUNS, **told)
+    took: dict[str, float] = {}
+    try:
+        for case in range(CASES + 1):
+            name = [*BATCH][case % 3]
+            if name not in took:
+                took[name] = timed(driver, tmp_path / name, tmp_path / f"first-{name}")
+            out = tmp_path / f"out{case}-{name}"
+            driver.say(json.dumps([str(tmp_path / name), f"{out}/"]))
+            driver.hears("begins")
+            time.sleep(random.random() * took[name])
+            killer.kill(driver.process)
+            if victim == "driver":
+                driver.close()
+                driver = Driver(RUNS, **told)
+                if not out.exists():  # else it had just been done
+                    driver.say(json.dumps([str(tmp_path / name), f"{out}/"]))
+                    driver.hears("begins")
+                    driver.hears("done")
+            else:
+                driver.hears("done")
+            assert known(name, sorted(out.glob("[!.]*"))) == expected[name]
+    finally:
+        driver.close()
+
+
+def timed(driver: Driver, program: Path, out: Path) -> float:
+    """How long a run takes that nobody disturbs, when all is warm. Units: seconds."""
+    for attempt in range(2):
+        driver.say(json.dumps([str(program), f"{out}-{attempt}/"]))
+        driver.hears("begins")
+        began = time.monotonic()
+        driver.hears("done")
+    return time.monotonic() - began
+
+
+def known(program: str, paths: list[Path]) -> list[str]:
+    """What is known of the rows of an output: all of it, but in what order relations change at one instant."""
+    pq: Any = __import__("pyarrow.parquet").parquet
+    found = [
+        line
+        for path in paths
+        for line in (
+            [",".join(map(str, row.values())) for row in pq.read_table(path).to_pylist()]
+            if path.suffix == ".parquet"
+            else path.read_text().splitlines()[1:]
+        )
+    ]
+    return found if program == "selection.cql" else sorted(found)
