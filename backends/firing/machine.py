@@ -275,6 +275,7 @@ class MachineRated(Machine, plain.Rated):
             self._part(fire, addresses, kept[0], slice(self.sent, None))
             self.sent = 0
         else:
+            self.native.expect(count, self.most)
             done = self.shoot(fire, addresses, 0, count, None)
         for rate in handler.rates:
             self.ports[rate.port].pop(done * rate.pop)

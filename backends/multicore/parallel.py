@@ -263,6 +263,8 @@ class Parallel(Operate, Divided):
         native = firings.native
         assert native is not None  # noqa: S101 - it was chosen when the firings were taken
         made, at, began = Emitted(), firings.start, time.thread_time()
+        if firings.handler == "rated":
+            native.expect(firings.stop - at, self.machine.most)
         try:
             while True:
                 fired = native.fire(firings.handler, firings.addresses, at, firings.stop, self.machine.most)

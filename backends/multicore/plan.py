@@ -35,6 +35,9 @@ EXPERIMENT = "as the experiment says"
 
 ONE_WORKER = "is in a group that one worker runs"
 
+ALONE = 4
+"""By how much batches are longer where no queue joins two operators: what lies in none needs not fit into the caches."""
+
 
 @frozen
 class Edge:
@@ -233,9 +236,12 @@ def _narrow(graph: Graph, options: Options) -> int:
     """How many items of the widest queue are as many bytes as a row: a call costs the same, however narrow they are."""
     if (options.batch, options.bound) != (BATCH, BOUND) or options.native == "off":
         return 1
-    types = {queue.type for queue in graph.queues.values()}
-    widest = max((sum(strides(each)) for each in types), default=0) if all(map(is_plain, types)) else ROW
-    return max(1, ROW // widest) if widest else 1
+    queues = graph.queues.values()
+    if not all(is_plain(queue.type) for queue in queues):
+        return 1
+    widest = max((sum(strides(queue.type)) for queue in queues), default=0)
+    joined = any(queue.producer is not None and queue.consumer is not None for queue in queues)
+    return max(1, (ROW if joined else ALONE * ROW) // widest) if widest else 1
 
 
 def _whole(graph: Graph, batch: int, options: Options) -> int:

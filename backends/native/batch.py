@@ -16,6 +16,7 @@ from backends.native.contract import ROW
 from backends.native.kernels import first_fall, shifted
 from backends.native.layout import SUM_WORDS, ColumnKind, Unsupported, columns, widths
 from river.classes import define, field
+from river.lang import memory
 from river.lang import types as t
 from river.lang.patterns import compile_pattern
 from river.lang.values import MASK64, NAN, default, frozen_form
@@ -524,24 +525,35 @@ class _Pool:
             return self._spare.pop()
         except IndexError:
             words = (ctypes.c_int64 * self.size)()
-        for (first, _), kinds in zip(self._firsts, self._kinds, strict=True):
-            if like[first] < _MANY:
-                continue
-            # As growing makes it, so that limits are met at the same size.
-            room = 1 << (like[first] - 1).bit_length()
-            sizes = [(room + (kind is ColumnKind.OFFSETS)) * kind.size for kind in kinds]
-            data = [
-                pages.take(size, like[first] * kind.size) for size, kind in zip(sizes, kinds, strict=True)
-            ]
-            if not all(data):
-                for each in data:
-                    _libc.free(each)
-                continue
-            for kind, each in zip(kinds, data, strict=True):
-                if kind is ColumnKind.OFFSETS:
-                    ctypes.c_int64.from_address(each).value = 0
-            words[first + 1], words[first + 3 : first + 3 + len(data)] = room, data
+        for table, (first, _) in enumerate(self._firsts):
+            if like[first] >= _MANY:
+                self._room_for(words, table, like[first])
         return words
+
+    def _room_for(self, words: Any, table: int, rows: int) -> None:
+        """Gives a table without columns some with room for so many rows, if there is memory."""
+        first, kinds = self._firsts[table][0], self._kinds[table]
+        # As growing makes it, so that limits are met at the same size.
+        room = 1 << (rows - 1).bit_length()
+        sizes = [(room + (kind is ColumnKind.OFFSETS)) * kind.size for kind in kinds]
+        data = [pages.take(size, rows * kind.size) for size, kind in zip(sizes, kinds, strict=True)]
+        if not all(data):
+            for each in data:
+                _libc.free(each)
+            return
+        for kind, each in zip(kinds, data, strict=True):
+            if kind is ColumnKind.OFFSETS:
+                ctypes.c_int64.from_address(each).value = 0
+        words[first + 1], words[first + 3 : first + 3 + len(data)] = room, data
+
+    def widen(self, words: Any, rows: int) -> None:
+        """Gives an empty first table room for so many rows at once: what grows step by step lies in small pages, anywhere."""
+        first, columns_ = self._firsts[0]
+        old = [words[first + 3 + i] for i in range(columns_)]
+        words[first + 1], words[first + 3 : first + 3 + columns_] = 0, [0] * columns_
+        self._room_for(words, 0, rows)
+        for each in old:
+            _libc.free(each)
 
     def copy(self, words: Any) -> Any:
         """Tables with what is in those of `words`, and no room: so large ones with little in them stay with who fills them."""
@@ -648,6 +660,12 @@ class OutputBlock:
         if few:
             self.clear()
         return Batch(self.type, rows, addresses, _Taken(self._pool, taken, texts, again=not few), size)
+
+    def expect(self, rows: int) -> None:
+        """So many items are to come: where that is many, there is room for them at once. Not where memory is limited."""
+        words = self.words
+        if rows >= _ROOMY and words[1] < rows and not words[0] and memory.limited() is None:
+            self._pool.widen(words, rows)
 
     def clear(self) -> None:
         """Empties the block; the room stays."""

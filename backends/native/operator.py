@@ -358,6 +358,12 @@ class NativeOperator:
         """The bytes that a firing, a variable or a column of an output may have; beyond, the firing traps."""
         self._context.word(CONTEXT["most"]).value = most
 
+    def expect(self, firings: int, limit: int = UNLIMITED) -> None:
+        """So many firings of windows are to come: outputs that state a rate get room for what they send, up to `limit`."""
+        for out, block in zip(self.operator.outs, self.outputs, strict=True):
+            if out.push:
+                block.expect(min(firings * out.push, limit))
+
     def fire(self, name: str, columns: Sequence[int], start: int, end: int, limit: int = UNLIMITED) -> Fired:
         """Fires a handler on rows `start` to `end` - 1 of columns, given by their addresses; the GIL is released.
 

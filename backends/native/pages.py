@@ -10,6 +10,7 @@ from typing import Final
 from river.lang import memory
 
 _LARGE_PAGE: Final = 1 << 21
+_LINE: Final = 64
 _KEPT_FROM: Final = 1 << 20  # bytes of memory that is kept for others
 _KEPT: Final = 1 << 25  # bytes of it, at most, of each size
 _ADVICE: Final[int | None] = getattr(mmap, "MADV_HUGEPAGE", None)
@@ -29,18 +30,20 @@ _zeros = mmap.mmap(-1, mmap.PAGESIZE, flags=mmap.MAP_PRIVATE)
 def take(size: int, used: int) -> int:
     """Memory of so many bytes, of which so many will be used; 0 if there is none. Large pages are sooner touched.
 
-    Not where memory is limited: to begin at such a page takes room that counts.
+    Much memory begins at a line of the caches, so that few vectors that are written there lie in two. Not where memory is
+    limited: to begin at such a place takes room that counts.
     """
     try:
         return _waiting[size].pop() if size >= _KEPT_FROM else _libc.malloc(size) or 0
     except IndexError:
         pass
-    if used < _LARGE_PAGE or _ADVICE is None or memory.limited() is not None:
+    if memory.limited() is not None:
         return _libc.malloc(size) or 0
-    place = ctypes.c_void_p()
-    if _libc.posix_memalign(ctypes.byref(place), _LARGE_PAGE, size):
+    large, place = used >= _LARGE_PAGE and _ADVICE is not None, ctypes.c_void_p()
+    if _libc.posix_memalign(ctypes.byref(place), _LARGE_PAGE if large else _LINE, size):
         return 0
-    _libc.madvise(place, size, _ADVICE)  # the system may have none: then it is memory like any other
+    if large:
+        _libc.madvise(place, size, _ADVICE)  # the system may have none: then it is memory like any other
     return place.value or 0
 
 

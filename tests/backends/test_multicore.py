@@ -529,10 +529,10 @@ def test_the_plan_is_printed():
 @pytest.mark.parametrize(
     ("type_", "options", "batch"),
     [
-        ("f32", {}, 16 * BATCH),
-        ("{a: i64, b: f64}", {}, 4 * BATCH),
-        ("array<i32, 9>", {}, BATCH),
-        ("array<i32, 20>", {}, BATCH),
+        ("f32", {}, 64 * BATCH),
+        ("{a: i64, b: f64}", {}, 16 * BATCH),
+        ("array<i32, 20>", {}, 3 * BATCH),
+        ("array<i32, 80>", {}, BATCH),
         ("string", {}, BATCH),
         ("list<f32>", {}, BATCH),
         ("f32", {"batch": 4}, 4),
@@ -551,11 +551,19 @@ def test_more_narrow_items_are_handled_at_once(type_, options, batch):
     assert {edge.bound for edge in made.edges} == {stated * batch // BATCH if batch > BATCH else stated}
 
 
+def test_batches_are_shorter_where_they_pass_between_operators():
+    program = graph(
+        "operator same(x: f32) -> (y: f32) { on x(v) { emit y v; } }",
+        "input xs: f32;", "output zs: f32;", "(ys) <- same(xs);", "(zs) <- same(ys);",
+    )  # fmt: skip
+    assert BACKEND.plan(program, MACHINE, Options()).batch == 16 * BATCH
+
+
 @pytest.mark.parametrize(
     ("rate", "options", "batch"),
     [
-        ("pop 200", {}, 16 * BATCH - 16 * BATCH % 200),
-        ("peek 2, pop 1", {}, 16 * BATCH),
+        ("pop 200", {}, 64 * BATCH - 64 * BATCH % 200),
+        ("peek 2, pop 1", {}, 64 * BATCH),
         ("pop 7", {"batch": 4}, 4),
         ("pop 7", {"native": "off"}, BATCH - BATCH % 7),
     ],

@@ -15,8 +15,7 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
-from backends.native import Batch, NativeOperator, cache, compile_native
-from backends.native import batch as batch_module
+from backends.native import Batch, NativeOperator, cache, compile_native, pages
 from backends.native.rtlang import RuntimeSourceError, Unit, compile_tree
 from backends.native.shared import compile_text
 from river.diagnostics import InternalError
@@ -302,7 +301,7 @@ def _plain(value: Any) -> Any:
 
 
 def test_large_memory_is_kept_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch_module, "_waiting", defaultdict[int, "deque[int]"](deque))
+    monkeypatch.setattr(pages, "_waiting", defaultdict[int, "deque[int]"](deque))
     op = native(
         "input t: i64; output o: i64; operator f(t: i64) -> (o: i64) { on t(x) { emit o x + 1; } } (o) <- f(t);"
     )
@@ -316,5 +315,33 @@ def test_large_memory_is_kept_for_others(monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(where) == 3
     del kept[:], op
     gc.collect()
-    assert set(batch_module._waiting[1 << 21]) >= where
-    assert batch_module._room(1 << 21, 1 << 21) in where
+    assert set(pages._waiting[1 << 21]) >= where
+    assert pages.take(1 << 21, 1 << 21) in where
+
+
+def test_what_is_expected_has_room_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It begins at a line of the caches, does not move while it is filled, and little is not asked for."""
+    monkeypatch.setattr(pages, "_waiting", defaultdict[int, "deque[int]"](deque))
+    op = native(
+        "input t: f32; output o: f32;"
+        "operator f(t: f32) -> (o[push 1]: f32) { on t[pop 1](w) { emit o w[0]; } } (o) <- f(t);"
+    )
+    (out,) = op.outputs
+    op.expect(100)
+    assert out.words[1] == 0
+    item = op.operator.ports[0].type
+    items = Batch.of(item, [float(i) for i in range(300_000)])
+    for _ in range(2):
+        op.expect(300_000)
+        room, where = out.words[1], out.words[3]
+        assert room == 1 << 19
+        assert where % 64 == 0
+        op.fire("rated", items.addresses, 0, 300_000)
+        ((_, found, _),) = op.take()
+        assert found.addresses == (where,)
+        assert found.values() == items.values()
+    op.fire("rated", items.addresses, 0, 10)
+    before = tuple(out.words)
+    op.expect(1 << 20)
+    assert tuple(out.words) == before
+    op.clear()

@@ -2,13 +2,14 @@
 
 The C loops do for a frame after the other what the filters declare, on arrays that stay in the first-level cache. They are built
 by gcc -O3 -march=native, and once more with -ffast-math, where they may add up in any order; River keeps the order of every sum.
-Items lie in memory as columns. C's answers go to memory that has been touched; River's stay in the columns that its sink gets, in
-memory that it asks for, as those of who wants a table do. Its code is optimised before it runs, as for a file of that size: of a
-batch nobody knows how many more will come. All ways of a program take turns in one process, and each figure is the
-least of a few: by the clock, and of the processors. The answers are compared, to five digits where they are floats, because gcc
-contracts a product and a sum; those of River's to a short input with the evaluator's, too, to the bit.
+Items lie in memory as columns, and the same ones come again and again, so often that a run takes about a second. C's answers to
+each time go to the memory that those to the time before lay in; River's sink keeps as many of the last batches as hold so many
+answers, and then lets them go. Its code is optimised before it runs, as for a file of that size: of a batch nobody knows how many
+more will come. All ways of a program take turns in one process, and each figure is the least of a few: by the clock, and of the
+processors. The answers to the items that come once are compared, to five digits where they are floats, because gcc contracts a
+product and a sum; those of River's to a short input with the evaluator's, too, to the bit.
 
-Run: python tests/bench/bench_streamit.py [--programs all|NAME,...] [--items N] [--workers N] [--runs N]
+Run: python tests/bench/bench_streamit.py [--programs all|NAME,...] [--items N] [--times N] [--workers N] [--runs N]
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ import ctypes
 import random
 import sys
 from array import array
+from collections import deque
+from itertools import repeat
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
@@ -129,10 +132,14 @@ void beam_former(long n, const f *restrict x, f *restrict y) {
 
 @frozen
 class Work:
-    """What is measured: how many items a turn of the C loop takes and sends, after it has looked at some `ahead`."""
+    """What is measured: how many items a turn of the C loop takes and sends, after it has looked at some `ahead`.
+
+    `times`: how often eight million items come, so that C takes about a second.
+    """
 
     takes: int
     gives: int
+    times: int
     ahead: int = 0
     code: str = "f"
     begins: bool = True
@@ -150,27 +157,45 @@ class Bank(Work):
 
 
 WORKS: Final = {
-    "fir": Work(1, 1, 63),
-    "fft": Work(128, 128),
-    "dct": Work(64, 64),
-    "matrix_multiply": Work(200, 100, begins=False),
-    "bitonic_sort": Work(32, 32, code="i", begins=False),
-    "filter_bank": Bank(1, 1, 31),
-    "beam_former": Work(48, 4),
+    "fir": Work(1, 1, 32, ahead=63),
+    "fft": Work(128, 128, 70),
+    "dct": Work(64, 64, 130),
+    "matrix_multiply": Work(200, 100, 190, begins=False),
+    "bitonic_sort": Work(32, 32, 9, code="i", begins=False),
+    "filter_bank": Bank(1, 1, 5, ahead=31),
+    "beam_former": Work(48, 4, 8),
 }
 MOST: Final = 1.0
 """Of the time of C."""
+
+EIGHT_MILLION: Final = 8_000_000
+
+COMPARED: Final = 1_000_000
+"""Items whose answers are compared with those of C."""
 
 SHORT: Final = (0, 63, 64, 1_141)
 """Items whose answers are compared with the evaluator's."""
 
 
-class Ends:
-    """A sink that keeps columns."""
+class Told(argparse.Namespace):
+    """The options."""
 
-    def __init__(self, code: str) -> None:
+    programs: str
+    items: int
+    times: int | None
+    workers: int
+    runs: int
+
+
+class Ends:
+    """A sink that keeps columns with so many answers, the last ones."""
+
+    def __init__(self, code: str, most: int) -> None:
         self.code = code
-        self.batches: list[Batch] = []
+        self.batches = deque[Batch]()
+        self.count = 0
+        self._most = most
+        self._kept = 0
 
     def __call__(self, items: list[Any]) -> None:
         if items:
@@ -179,9 +204,18 @@ class Ends:
     def columns(self, batch: Batch) -> None:
         """Takes answers."""
         self.batches.append(batch)
+        self.count += len(batch)
+        self._kept += len(batch)
+        while self._kept - len(self.batches[0]) >= self._most:
+            self._kept -= len(self.batches.popleft())
+
+    def begin(self) -> None:
+        """Lets all answers go."""
+        self.batches.clear()
+        self.count = self._kept = 0
 
     def found(self) -> array[Any]:
-        """All answers."""
+        """All answers that it keeps."""
         parts = (ctypes.string_at(each.addresses[0], 4 * len(each)) for each in self.batches if len(each))
         return array(self.code, b"".join(parts))
 
@@ -193,8 +227,10 @@ def given(work: Work, items: int) -> array[Any]:
     return array(work.code, drawn if work.code == "i" else (each / 10**6 for each in drawn))
 
 
-def ours(program: Compiled, items: array[Any], ends: Ends, workers: int) -> Callable[[], measure.Took]:
-    """Runs of River over items in memory."""
+def ours(
+    program: Compiled, items: array[Any], ends: Ends, workers: int, times: int
+) -> Callable[[], measure.Took]:
+    """Runs of River over items in memory that come so many times."""
     tuned = program.tuned(Options().through(BACKEND), here(workers))
     ((source, type_),) = tuned.inputs.items()
     (sink,) = tuned.outputs
@@ -202,22 +238,27 @@ def ours(program: Compiled, items: array[Any], ends: Ends, workers: int) -> Call
 
     def run() -> measure.Took:
         plan = BACKEND.plan(tuned.graph, here(), Options(workers=workers))
-        ends.batches.clear()
-        sources: Any = {source: iter([whole])}
+        ends.begin()
+        sources: Any = {source: repeat(whole, times)}
         return measure.timed(lambda: BACKEND.run(plan, sources, {sink: ends}))
 
     return run
 
 
 def theirs(
-    library: Any, name: str, turns: int, items: array[Any], ends: array[Any]
+    library: Any, name: str, turns: int, items: array[Any], ends: array[Any], times: int
 ) -> Callable[[], measure.Took]:
-    """Calls of C."""
+    """So many calls of C."""
     if WORKS[name].begins:
         getattr(library, f"{name}_begin")()
     call = getattr(library, name)
     given_ = ctypes.c_long(turns), ctypes.c_void_p(address_of(items)), ctypes.c_void_p(address_of(ends))
-    return lambda: measure.timed(lambda: call(*given_))
+
+    def calls() -> None:
+        for _ in range(times):
+            call(*given_)
+
+    return lambda: measure.timed(calls)
 
 
 def check(name: str, program: Compiled, items: array[Any]) -> None:
@@ -243,21 +284,37 @@ def alike(found: array[Any], wanted: array[Any]) -> bool:
     return all(abs(a - b) <= error for a, b in zip(found, wanted, strict=True))
 
 
-def contest(name: str, libraries: dict[str, Any], items: int, workers: int, runs: int) -> None:
-    """Prints what River and C take for one program."""
+def same(name: str, program: Compiled, items: array[Any], libraries: dict[str, Any], workers: int) -> None:
+    """Compares River's answers with those of C, and sees that all come that should, however often the items do."""
     work = WORKS[name]
-    program, signal = river.load(str(PROGRAMS / f"{name}.str")), given(work, items)
+    for times in (1, 2):
+        turns = work.turns(times * len(items))
+        ends = Ends(work.code, turns * work.gives)
+        ours(program, items, ends, workers, times)()
+        if ends.count != turns * work.gives:
+            sys.exit(f"{name}: River sends {ends.count} answers and not {turns * work.gives}")
+        for way, library in libraries.items() if times == 1 else ():
+            wanted = array(work.code, bytes(4 * turns * work.gives))
+            theirs(library, name, turns, items, wanted, 1)()
+            if not alike(ends.found(), wanted):
+                sys.exit(f"{name}: River and {way} differ")
+
+
+def contest(name: str, libraries: dict[str, Any], told: Told) -> None:
+    """Prints what River and C take for one program."""
+    work, workers = WORKS[name], told.workers
+    times = told.times or max(1, work.times * EIGHT_MILLION // told.items)
+    program, signal = river.load(str(PROGRAMS / f"{name}.str")), given(work, told.items)
     check(name, program, signal)
-    turns, ends = work.turns(items), Ends(work.code)
-    answers = {way: array(work.code, bytes(4 * turns * work.gives)) for way in libraries}
-    ways = {"river": ours(program, signal, ends, workers)}
-    ways |= {way: theirs(library, name, turns, signal, answers[way]) for way, library in libraries.items()}
-    took = measure.race(ways, runs, f"{name}, {workers} workers", clock="cpu")
-    found = ends.found()
-    for way, wanted in answers.items():
-        if not measure.ALONE and not alike(found, wanted):
-            sys.exit(f"{name}: River and {way} differ, {len(found)} answers and {len(wanted)}")
-    rates = ", ".join(f"{way} {items / each.cpu / 1e6:.1f}" for way, each in took.items())
+    if not measure.ALONE:
+        same(name, program, signal[:COMPARED], libraries, workers)
+    turns = work.turns(told.items)
+    ends, answers = Ends(work.code, turns * work.gives), array(work.code, bytes(4 * turns * work.gives))
+    ways = {"river": ours(program, signal, ends, workers, times)}
+    ways |= {way: theirs(each, name, turns, signal, answers, times) for way, each in libraries.items()}
+    took = measure.race(ways, told.runs, f"{name}, {workers} workers", clock="cpu")
+    all_ = told.items * times
+    rates = ", ".join(f"{way} {all_ / each.cpu / 1e6:.1f}" for way, each in took.items())
     ratios = ", ".join(f"{took['river'].cpu / took[way].cpu:.2f} of {way}" for way in libraries)
     met = measure.target(took["river"].cpu / took["C"].cpu, MOST)
     print(f"{name:16} M items/s of a processor: {rates}; River takes {ratios} {met}", flush=True)
@@ -268,10 +325,11 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--programs", default="all")
-    parser.add_argument("--items", type=int, default=8_000_000)
+    parser.add_argument("--items", type=int, default=EIGHT_MILLION)
+    parser.add_argument("--times", type=int, help="how often they come; else so often that C takes a second")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--runs", type=int, default=5)
-    told = parser.parse_args()
+    told = parser.parse_args(namespace=Told())
     names: Sequence[str] = list(WORKS) if told.programs == "all" else told.programs.split(",")
     measure.begin("Programs of StreamIt's kind")
     with TemporaryDirectory() as folder:
@@ -281,7 +339,7 @@ def main() -> None:
             libraries[way] = ctypes.CDLL(str(made))
         with optimised(OPTIMISATION):
             for name in names:
-                contest(name, libraries, told.items, told.workers, told.runs)
+                contest(name, libraries, told)
 
 
 if __name__ == "__main__":

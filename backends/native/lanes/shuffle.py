@@ -110,7 +110,8 @@ def _turn(module: Module, kind: str, *, deal: bool) -> str:
     """`void name(from, its stride, to, its stride, ahead)`: a square transposed.
 
     It fetches what a later square will need, `ahead` items further among those that are dealt, or gathered: it takes a
-    little of many lines of memory, and by itself the processor fetches only what is gone through in order.
+    little of many lines of memory, and by itself the processor fetches only what is gone through in order. Not into the
+    first cache, which blocks fill.
     """
     name = f"lanes.{'turn' if deal else 'return'}.{kind}"
     if name in module.functions:
@@ -121,7 +122,7 @@ def _turn(module: Module, kind: str, *, deal: bool) -> str:
     for i in range(size):
         far = b.op(f"add nsw i64 {b.op(f'mul nsw i64 {i}, {step}')}, %ahead")
         place = b.op(f"getelementptr {kind}, ptr {items}, i64 {far}")  # beyond the last item it does no harm
-        b.do(f"call void @llvm.prefetch.p0(ptr {place}, i32 {int(not deal)}, i32 3, i32 1)")
+        b.do(f"call void @llvm.prefetch.p0(ptr {place}, i32 {int(not deal)}, i32 2, i32 1)")
     rows = [
         b.op(f"load {wide}, ptr {_at(b, kind, '%from', b.op(f'mul nsw i64 {i}, %a'))}, align {align}")
         for i in range(size)
