@@ -28,13 +28,14 @@ from frontends.sql.check import joined_by_name, select, with_elements
 from frontends.sql.dates import DATE, WRITTEN, from_data
 from frontends.sql.dates import read as as_read
 from frontends.sql.expressions import EXTERN, Column, RowExpressions, spelled, substitute
+from frontends.sql.functions import TYPES as NAMED
 from river.classes import define, evolve, field, frozen
 from river.diagnostics import closest
 from river.il.library import Library
 from river.il.trees import fresh, rebuild, walk
 from river.lang import syntax as s
 from river.lang import types as t
-from river.lang.scope import Declared, Scope, expression, resolve
+from river.lang.scope import Declared, Scope, expression, resolve, show
 from river.report import Failed, Report
 
 if TYPE_CHECKING:
@@ -42,11 +43,8 @@ if TYPE_CHECKING:
 
 TYPES: Mapping[str, Declared] = MappingProxyType(
     {
-        **{name: Declared((), s.TypeName("i64")) for name in ("int", "integer", "bigint", "smallint")},
-        **{name: Declared((), s.TypeName("f64")) for name in ("float", "real", "double")},
-        **{name: Declared((), s.TypeName("string")) for name in ("byte", "char", "varchar", "text")},
-        "boolean": Declared((), s.TypeName("bool")),
-        "timestamp": Declared((), s.TypeName("time")),
+        **{name: Declared((), s.TypeName(show(kind))) for name, kind in NAMED.items() if name != show(kind)},
+        "byte": Declared((), s.TypeName("string")),
         "interval": Declared((), s.TypeName("duration")),
         "date": Declared((), WRITTEN),
     }

@@ -33,6 +33,7 @@ KEPT = (
     "FDistinct",
     "DDistinct",
     "Ranks",
+    "Discs",
     "Modes",
     "Folds",
 )
@@ -99,6 +100,11 @@ class Accumulator:
                 return (
                     s.IfExpr(none, s.NoneValue(), value) if isinstance(aggregate.type, t.Optional) else value
                 )
+            case "disc" | "disc_down":
+                (part,) = aggregate.parameters
+                place = self.disc(argument, title, kind, part, down=function == "disc_down", loose=loose)
+                value = s.Call("last_key", (s.Member(place, "low"),))
+                return value if isinstance(aggregate.type, t.Optional) else s.Force(value)
             case "mode":
                 value = s.Call(
                     "first_key", (s.Member(self.mode(argument, title, kind, loose=loose), "order"),)
@@ -292,6 +298,27 @@ class Accumulator:
         told = s.RecordValue((s.FieldValue("v", value), s.FieldValue("p", which)))
         return self.place("Ranks", f"ranks_{title}", _RANKS, _perhaps(argument, told, loose=loose))
 
+    def disc(
+        self, argument: s.Expr, title: str, kind: t.Type, part: s.Expr, *, down: bool, loose: bool
+    ) -> s.Expr:
+        """The values on both sides of a place."""
+        counted = t.OMap(kind, t.I64)
+        type_ = t.Record(
+            (
+                ("low", counted),
+                ("high", counted),
+                ("below", t.I64),
+                ("n", t.I64),
+                ("part", t.F64),
+                ("down", t.BOOL),
+            )
+        )
+        value = s.Force(argument) if loose else argument
+        told = s.RecordValue(
+            (s.FieldValue("v", value), s.FieldValue("p", part), s.FieldValue("down", s.Bool(value=down)))
+        )
+        return self.place("Discs", f"disc_{title}", type_, _perhaps(argument, told, loose=loose))
+
     def fold(self, argument: s.Expr, title: str, fold: r.Fold, *, loose: bool) -> s.Expr:
         """What the user's aggregate keeps: its state, and how often what is to be told to it came, less how often it went."""
         if not loose:  # the template asks of each whether it is there
@@ -378,7 +405,7 @@ def _kept(kind: str, type_: s.TypeExpr) -> s.TypeExpr:
             return expression(t.I128)
         case "FSums":
             return expression(t.FSUM)
-        case "Decimals" | "Distinct" | "FDistinct" | "DDistinct" | "Ranks" | "Modes" | "Folds":
+        case "Decimals" | "Distinct" | "FDistinct" | "DDistinct" | "Ranks" | "Discs" | "Modes" | "Folds":
             return type_
         case _:
             return s.TypeName("omap", (type_, expression(t.I64)))
@@ -393,15 +420,12 @@ def _empty(kind: str) -> s.Expr:
         case "Distinct" | "FDistinct" | "DDistinct":
             none = s.Call("zero", ()) if kind == "FDistinct" else s.Int(0)
             return s.RecordValue((s.FieldValue("seen", s.MapValue(())), s.FieldValue("sum", none)))
-        case "Ranks":
-            return s.RecordValue(
-                (
-                    s.FieldValue("low", s.MapValue(())),
-                    s.FieldValue("high", s.MapValue(())),
-                    s.FieldValue("below", s.Int(0)),
-                    s.FieldValue("n", s.Int(0)),
-                )
-            )
+        case "Ranks" | "Discs":
+            sides = [s.FieldValue(side, s.MapValue(())) for side in ("low", "high")]
+            sides += [s.FieldValue(count, s.Int(0)) for count in ("below", "n")]
+            if kind == "Discs":
+                sides += [s.FieldValue("part", s.Float(0.0)), s.FieldValue("down", s.Bool(value=False))]
+            return s.RecordValue(tuple(sides))
         case "Modes":
             return s.RecordValue(
                 (s.FieldValue("counts", s.MapValue(())), s.FieldValue("order", s.MapValue(())))

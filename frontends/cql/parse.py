@@ -13,6 +13,7 @@ from frontends.cql.window_tables import Named, TableOperand, micros, window_tabl
 from frontends.sql import syntax as q
 from frontends.sql.absent import ABSENT
 from frontends.sql.expressions import aggregate_of, is_known
+from frontends.sql.functions import SIZED
 from frontends.sql.parse import SQL, SqlBuilder
 from river.classes import evolve
 from river.diagnostics import Rejected, closest
@@ -84,6 +85,11 @@ BEGUN = (
     (re.compile(r"(?i)\b(if)\s*\([^{};]*$"), "write `case when c then a else b end`"),
     (re.compile(r"(?i)\b(date|time)\s+$"), "write `timestamp '2026-01-31'`"),
     (
+        re.compile(r"(?i):\s*(row|struct)\s*[<(][^<>()]*$"),
+        "a record of fields is `{ lat: float; lon: float }`",
+    ),
+    (re.compile(r"(?i):\s*(decimal|numeric)\s*$"), "say how many digits it has: `decimal(10, 2)`"),
+    (
         re.compile(r"(?i)\bfrom\s+(pattern)\s*\[[^\]]*$"),
         "there are no patterns over rows: join the stream with itself",
     ),
@@ -139,6 +145,7 @@ INSTEAD = {
 """Help at words that people know from SQL and from other kinds of CQL."""
 
 
+LISTS = ("string_agg", "listagg", "array_agg")
 NUMBERED = ("row_number", "rank", "dense_rank")
 NO_AGGREGATE = "over rows there are aggregates, and `row_number()`, `rank()`, `lag(x)` and the like"
 NUMBER_ROWS = "number the rows, and compute what it is of the numbers"
@@ -462,19 +469,17 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
             case s.Call(name, (s.Float() | s.Int() as part,)) if name.lower() == "percentile_cont":
                 below = s.Float(1 - part.value) if order.descending else part
                 return s.Call("percentile_cont", (order.value, below), span=span)
+            case s.Call(name, (s.Float() | s.Int() as part,)) if name.lower() == "percentile_disc":
+                named = "percentile_disc desc" if order.descending else "percentile_disc"
+                return s.Call(named, (order.value, part), span=span)
             case s.Call(name, ()) if name.lower() == "mode":
                 return s.Call("mode", (order.value,), span=span)
-            case s.Call(name, (value, *_)) if (
-                name.lower() in ("string_agg", "listagg") and not order.descending
-            ):
-                if value == order.value:
-                    return evolve(call, span=span)
+            case s.Call(name, (_, *_)) if name.lower() in (*LISTS, *(f"{each}.distinct" for each in LISTS)):
+                return self.in_order(evolve(call, span=span), (order,), span)
             case _:
                 pass
-        message = "rows of a group have an order for `percentile_cont(p)` alone"
-        help_line = (
-            "`string_agg(x, s)` is in the order of `x`; rows are chosen by `row_number() over (order by ...)`"
-        )
+        message = "rows of a group have an order for `percentile_cont(p)`, `percentile_disc(p)`, `mode()` and `listagg(x, s)`"
+        help_line = "rows are chosen by `row_number() over (order by ...)`; p is a number that is written out"
         self.report("syntax-within", message, span, help_line)
         return s.NoneValue(span=span)
 
@@ -483,8 +488,13 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
         written = tree.children[2]
         nested = not isinstance(written, str) and str(written.data) == "nested_value"
         rows = _written_rows(given.query) if isinstance(given, q.Nested) else None
-        if rows is not None and nested and all(len(row) == 1 for row in rows):
-            return self.unless(inverted, self.among(value, tuple(row[0] for row in rows), self.span(tree)))
+        if (
+            rows is not None
+            and nested
+            and (isinstance(value, s.TupleValue) or all(len(row) == 1 for row in rows))
+        ):
+            items = tuple(row[0] if len(row) == 1 else s.TupleValue(row, span=given.span) for row in rows)
+            return self.unless(inverted, self.among(value, items, self.span(tree)))
         if nested and not isinstance(given, q.Nested):  # the one value of a query that reads nothing
             return self.unless(inverted, self.among(value, (given,), self.span(tree)))
         return super().one_of(tree, args)
@@ -644,13 +654,32 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
     def list_type(self, tree: Tree[Token], args: Args) -> s.TypeExpr:
         return s.TypeName("list", (args[0],), span=self.span(tree))
 
-    def sized_text(self, tree: Tree[Token], args: Args) -> s.TypeExpr:
-        name, _ = args
-        if name.lower() not in ("char", "varchar"):
+    def named_type(self, tree: Tree[Token], args: Args) -> s.TypeExpr:
+        name, *rest = args
+        word = str(name).lower()
+        return super().named_type(tree, ["list" if word == "array" else word, *rest])
+
+    def sized(self, tree: Tree[Token], args: Args) -> s.TypeExpr:
+        name, size = args
+        word, span = name.lower(), self.span(tree)
+        if word in ("decimal", "numeric"):
+            return s.TypeName("decimal", (s.Int(self.whole(size)), s.Int(0)), span=span)
+        if word not in SIZED:
+            self.report("syntax-type", f"`{name}` takes no length", span, "texts are `string` or `char(n)`")
+        return s.TypeName(word, span=span)
+
+    def precise(self, tree: Tree[Token], args: Args) -> s.TypeExpr:
+        if args[0].lower() != "double":
             self.report(
-                "syntax-type", f"`{name}` takes no length", self.span(tree), "texts are `string` or `char(n)`"
+                "syntax-type", "unexpected `precision`", self.span(tree), "write `float`, or `decimal(10, 2)`"
             )
-        return s.TypeName("string", span=self.span(tree))
+        return s.TypeName("double", span=self.span(tree))
+
+    def zoned(self, tree: Tree[Token], args: Args) -> s.TypeExpr:
+        return args[0]
+
+    def filled(self, tree: Tree[Token], args: Args) -> s.TypeExpr:
+        return args[0]
 
     def ordered_call(self, tree: Tree[Token], args: Args) -> s.Expr:
         callee, *values, orders = args

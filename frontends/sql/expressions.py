@@ -54,6 +54,8 @@ AGGREGATES: Mapping[str, tuple[str, int]] = MappingProxyType(
         "regr_count": ("regr_count", 2),
         "mean": ("avg", 1), "every": ("bool_and", 1), "any_value": ("min", 1), "variance": ("var_samp", 1),
         "stddev": ("stddev_samp", 1), "quantile_cont": ("quantile", 2), "percentile_cont": ("quantile", 2),
+        "approx_percentile": ("quantile", 2), "quantile_disc": ("disc", 2), "percentile_disc": ("disc", 2),
+        "percentile_disc desc": ("disc_down", 2),
         "arg_min": ("min_by", 2), "arg_max": ("max_by", 2), "listagg": ("string_agg", 2), "count_if": ("count_if", 1),
         "countif": ("count_if", 1), "first_value": ("first", 1), "last_value": ("last", 1), "std": ("stddev_samp", 1),
         "first": ("first", 1), "last": ("last", 1), "array_agg": ("array_agg", 1), "collect_list": ("array_agg", 1),
@@ -64,6 +66,7 @@ PAIRS = frozenset(
     {"covar_pop", "covar_samp", "corr", "regr_slope", "regr_intercept", "regr_r2", "regr_count"}
 )
 """Aggregates of two numbers, of the rows that have both."""
+_OF_TWO = frozenset({"min_by", "max_by", "string_agg", "quantile", "disc", "disc_down"})
 _OF_DIFFERENT = {"approx_count_distinct": "count", "count_distinct": "count", "collect_set": "array_agg"}
 """Other names of aggregates of different values; for some, exact is close enough."""
 IN_ORDER = frozenset({"array_agg", "string_agg"})
@@ -1189,7 +1192,7 @@ class Groups(RowExpressions):
         plain = function.removesuffix("_distinct")
         if plain == "string_agg" and len(operands) == 1:
             operands = (*operands, Found(s.String(","), t.STRING))
-        wanted = 2 if plain in ("min_by", "max_by", "string_agg", "quantile") or plain in PAIRS else 1
+        wanted = 2 if plain in _OF_TWO or plain in PAIRS else 1
         if len(operands) != wanted:
             message = f"`{plain}` takes {'two operands' if wanted == 2 else 'one operand'}"
             raise self.report.error("sql-aggregate-argument", message, expr.span)
@@ -1212,11 +1215,12 @@ class Groups(RowExpressions):
                     raise self.report.error("sql-aggregate-argument", message, expr.span)
                 if plain != "quantile":
                     return convert(first, t.F64), ()
-                part = operands[1].expr
-                if not isinstance(part, s.Float | s.Int) or not 0 <= part.value <= 1:
-                    message = "which part of the rows lies below is a number from 0 to 1 that is written out"
-                    raise self.report.error("sql-aggregate-argument", message, expr.span)
-                return convert(first, t.F64), (s.Float(float(part.value)),)
+                return convert(first, t.F64), (self.fraction(operands[1].expr, expr),)
+            case "disc" | "disc_down" if plain == function:
+                return first, (self.fraction(operands[1].expr, expr),)
+            case "disc" | "disc_down":
+                message = "`percentile_disc` takes no `distinct`"
+                raise self.report.error("sql-aggregate-argument", message, expr.span)
             case _ if plain in PAIRS:
                 if plain != function or not all(_is_number(strip(each.type)) for each in operands):
                     message = f"`{plain}` takes two numbers, and no `distinct`"
@@ -1225,6 +1229,13 @@ class Groups(RowExpressions):
                 return inside.lifted(numbers, s.TupleValue, expr), ()
             case _:
                 return first, ()
+
+    def fraction(self, part: s.Expr, expr: s.Call) -> s.Expr:
+        """Which part of the rows lies below."""
+        if not isinstance(part, s.Float | s.Int) or not 0 <= part.value <= 1:
+            message = "which part of the rows lies below is a number from 0 to 1 that is written out"
+            raise self.report.error("sql-aggregate-argument", message, expr.span)
+        return s.Float(float(part.value))
 
     def summary_type(self, function: str, kind: t.Type, expr: s.Call, argument: Found) -> t.Type:
         """The type of an aggregate of values of `kind`, where there are any."""
@@ -1238,7 +1249,7 @@ class Groups(RowExpressions):
                     "leave `distinct` out: each value would be there once",
                 )
                 raise self.report.error("sql-aggregate-argument", message, expr.span, help_line)
-            case "min" | "max" | "mode":
+            case "min" | "max" | "mode" | "disc" | "disc_down":
                 return kind
             case "min_by" | "max_by" if isinstance(kind, t.Tuple):
                 return kind.items[1]

@@ -287,24 +287,29 @@ TRUNCATED: Mapping[str, Callable[[s.Expr], s.Expr]] = MappingProxyType(
 
 TYPES: Mapping[str, t.Type] = MappingProxyType(
     {
-        **dict.fromkeys(("int", "integer", "bigint", "smallint", "i64"), t.I64),
-        **dict.fromkeys(("float", "double", "real", "f64"), t.F64),
-        **dict.fromkeys(("string", "text", "varchar", "char"), t.STRING),
+        **dict.fromkeys(
+            ("int", "integer", "bigint", "smallint", "tinyint", "int2", "int4", "int8", "long", "i64"), t.I64
+        ),
+        **dict.fromkeys(("float", "double", "doubleprecision", "real", "float4", "float8", "f64"), t.F64),
+        **dict.fromkeys(
+            ("string", "text", "varchar", "nvarchar", "char", "character", "uuid", "json", "jsonb"), t.STRING
+        ),
         **dict.fromkeys(("bool", "boolean"), t.BOOL),
-        **dict.fromkeys(("time", "timestamp", "timestamptz", "datetime"), t.TIME),
+        **dict.fromkeys(("time", "timestamp", "timestamptz", "timestamp_ltz", "datetime"), t.TIME),
     }
 )
-"""What `cast` casts to, beside `decimal(p, s)`."""
+"""What `cast` casts to, and columns may be of, beside `decimal(p, s)` and dates."""
+
+SIZED = frozenset(name for name, kind in TYPES.items() if name != "time" and kind != t.BOOL)
+"""Types with a number behind them: of texts and times all is kept, numbers are as wide as they are."""
 
 
 def type_named(name: str) -> t.Type | None:
     """The type that a text such as `int` or `decimal(10, 2)` names, or None."""
     plain, _, sizes = name.lower().replace(" ", "").partition("(")
-    if plain in ("timestamp", "timestamptz", "datetime"):
-        sizes = ""  # microseconds count, whatever is said
     if plain in ("decimal", "numeric"):
         return decimal_named(name)
-    if sizes and plain not in ("varchar", "char"):
+    if sizes and plain not in SIZED:
         return None
     return TYPES.get(plain)
 

@@ -216,7 +216,34 @@ class SqlBuilder(ExprBuilder):
             case q.Nested("any" | "all", _, None) if op in ("==", "!=", "<", "<=", ">", ">="):
                 return cast("s.Expr", evolve(right, value=left, op=op, span=self.span(tree)))
             case _:
-                return s.Binary(op, left, right, span=self.span(tree))
+                return self.compared(op, left, right, self.span(tree))
+
+    def compared(self, op: str, left: s.Expr, right: s.Expr, span: Span) -> s.Expr:
+        """Two values with an operator between them; rows are compared part by part, so that one may be none."""
+        match left, right:
+            case s.TupleValue(mine), s.TupleValue(theirs) if len(mine) == len(theirs) and op in _OF_ROWS:
+                pass
+            case s.TupleValue(mine), s.TupleValue(theirs) if op in _OF_ROWS:
+                message = f"a row of {len(mine)} values is compared with one of {len(theirs)}"
+                self.report("syntax-row", message, span, "compare rows of as many values: `(a, b) = (c, d)`")
+                return s.Bool(value=False, span=span)
+            case _:
+                return s.Binary(op, left, right, span=span)
+
+        def part(op: str, a: s.Expr, b: s.Expr) -> s.Expr:
+            if isinstance(a, s.NoneValue) or isinstance(b, s.NoneValue):
+                return s.Call("unknown", (), span=span)
+            return self.compared(op, a, b, span)
+
+        parts = list(zip(mine, theirs, strict=True))
+        if op in ("==", "!="):
+            equal = s.joined("and", [part("==", a, b) for a, b in parts])
+            return self.unless(op == "!=", equal)
+        found = part(op, *parts[-1])
+        for a, b in reversed(parts[:-1]):
+            tied = s.Binary("and", part("==", a, b), found, span=span)
+            found = s.Binary("or", part(op[0], a, b), tied, span=span)
+        return found
 
     def without_quotes(self, token: Any) -> Any:
         """See `Builder`; double quotes are those of names, too."""
@@ -246,9 +273,17 @@ class SqlBuilder(ExprBuilder):
     def negation(self, tree: Tree[Token], args: Args) -> s.Expr:
         return s.Unary("not", args[0], span=self.span(tree))
 
+    def is_none(self, tree: Tree[Token], args: Args) -> s.Expr:
+        return s.joined("and", self.absences(tree, args))
+
     def is_some(self, tree: Tree[Token], args: Args) -> s.Expr:
+        return s.joined("and", [s.Unary("not", each, span=each.span) for each in self.absences(tree, args)])
+
+    def absences(self, tree: Tree[Token], args: Args) -> list[s.Expr]:
+        """Whether a value is none, or each of a row."""
         span = self.span(tree)
-        return s.Unary("not", s.IsNone(args[0], span=span), span=span)
+        values = args[0].items if isinstance(args[0], s.TupleValue) and args[0].items else (args[0],)
+        return [s.IsNone(value, span=span) for value in values]
 
     def not_word(self, tree: Tree[Token], args: Args) -> bool:
         return True
@@ -256,7 +291,7 @@ class SqlBuilder(ExprBuilder):
     def between(self, tree: Tree[Token], args: Args) -> s.Expr:
         value, inverted, low, high = args
         span = self.span(tree)
-        least, most = s.Binary("<=", low, value, span=span), s.Binary("<=", value, high, span=span)
+        least, most = self.compared("<=", low, value, span), self.compared("<=", value, high, span)
         return self.unless(inverted, s.Binary("and", least, most, span=span))
 
     def one_of(self, tree: Tree[Token], args: Args) -> s.Expr:
@@ -280,7 +315,7 @@ class SqlBuilder(ExprBuilder):
         found: list[s.Expr] = [
             s.Call("unknown", (), span=span)
             if isinstance(item, s.NoneValue)
-            else s.Binary("==", value, item, span=span)
+            else self.compared("==", value, item, span)
             for item in items
         ]
         return s.joined("or", found, span)
@@ -329,7 +364,7 @@ class SqlBuilder(ExprBuilder):
         subject, *cases, other = args
         span = self.span(tree)
         arms = [
-            (when if subject is None else s.Binary("==", subject, when, span=when.span), then)
+            (when if subject is None else self.compared("==", subject, when, when.span or span), then)
             for when, then in cases
         ]
         return chosen(arms, s.NoneValue(span=span) if other is None else other, span)
@@ -343,6 +378,8 @@ class SqlBuilder(ExprBuilder):
     def call(self, tree: Tree[Token], args: Args) -> s.Expr:
         found = super().call(tree, args)
         match found:
+            case s.Call(name, values) if name.lower() == "row" and len(values) > 1:
+                return s.TupleValue(cast("tuple[s.Expr, ...]", values), span=found.span)
             case s.Call(name, (s.Call("in", (part, text)),)) if name.lower() == "position":
                 return s.Call("position", (text, part), span=found.span)
             case s.Call(name, (s.Name(unit, span=span), *rest)) if (
@@ -356,7 +393,8 @@ class SqlBuilder(ExprBuilder):
 
     def cast_type(self, tree: Tree[Token], args: Args) -> s.Expr:
         span = self.span(tree)
-        return s.String(re.sub(r"\s+", "", span.text), span=span)
+        name = re.sub(r"(?i)\s+with(out)?(\s+local)?\s+time\s+zone$", "", span.text)
+        return s.String(re.sub(r"\s+", "", name), span=span)
 
     def cast_call(self, tree: Tree[Token], args: Args) -> s.Expr:
         callee, value, kind = args
@@ -458,6 +496,7 @@ _JOINS = {
 """Words of joins that would be read as names."""
 
 _SPELLED = {"=": "==", "<>": "!="}
+_OF_ROWS = ("==", "!=", "<", "<=", ">", ">=")
 
 
 OF_UNITS: Final = frozenset({"date_add", "dateadd", "timestampadd", "date_diff", "datediff", "timestampdiff"})

@@ -114,11 +114,11 @@ class Aggregate(s.Node):
 
     `function` is one of count, sum, avg, min, max, min_by, max_by (of pairs: the second part of that with the least or
     greatest first part), covar_pop, covar_samp, corr, regr_slope, regr_intercept, regr_r2 (of pairs of floats: y, then x),
-    bool_and, bool_or, array_agg, string_agg, quantile, mode, var_pop, var_samp, stddev_pop, stddev_samp, fold (what the user
-    defines, of records of operands); with `_distinct` behind it each value counts once. Rows whose argument is none do not
-    count. `type` is optional if the aggregate can be none: there may be no row that counts. `parameters` are constants: the
-    part of the rows that lie below; a separator, then which part of the argument, a tuple, is the value that is put in the
-    order of these (-1: it is the value), and whether that order falls.
+    bool_and, bool_or, array_agg, string_agg, quantile, disc, disc_down (of values that descend), mode, var_pop, var_samp,
+    stddev_pop, stddev_samp, fold (what the user defines, of records of operands); with `_distinct` behind it each value
+    counts once. Rows whose argument is none do not count. `type` is optional if the aggregate can be none: there may be no row
+    that counts. `parameters` are constants: the part of the rows that lie below; a separator, then which part of the argument,
+    a tuple, is the value that is put in the order of these (-1: it is the value), and whether that order falls.
     """
 
     name: str

@@ -54,6 +54,7 @@ QUERIES = [
     *(GROUPED.format(aggregate) for aggregate in (
         "count(*)", "avg(x)", "max(x)", "count(distinct a)", "min_by(a, x)",
         "stddev_pop(x)", "corr(a, x)", "median(x)", "quantile_cont(a, 0.9)", "mode(a)",
+        "percentile_disc(0.4) within group (order by a)",
         "sum(distinct a)", "avg(distinct x)", "sum(a) filter (where a % 2 = 0)", "max(a) filter (where a % 2 = 0)",
     )),
     "select sum(a) as n, bool_or(a > 30) as m from s[range LENGTH]",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from typing import Any
 
 import pytest
@@ -73,6 +74,9 @@ def test_streams(query: str, same: str) -> None:
             "select a, lead(q, 1, 7) over w as b from s where q is not null window w as (order by a, ts)",
             "select a, coalesce(lead(q) over (order by a, ts), 7) as b from s where q is not null",
         ),
+        ("select a from s where row(a, k) = row(3, 'x')", "select a from s where a = 3 and k = 'x'"),
+        ("select a from s where (a, q) is not null", "select a from s where q is not null"),
+        ("select a from s where (a, k) in (select 3, 'x')", "select a from s where a = 3 and k = 'x'"),
         ("select a, k from s where a in (values (1), (2))", "select a, k from s where a in (1, 2)"),
         ("select a, k from s where a not in (values (1), (2))", "select a, k from s where a not in (1, 2)"),
         (
@@ -153,6 +157,36 @@ def test_times_are_read_by_a_pattern() -> None:
     ]  # fmt: skip
 
 
+ROW_CONDITIONS = [
+    *(f"(q, a) {sign} (1, 2)" for sign in ("=", "<>", "<", "<=", ">", ">=")),
+    "(q, a) in ((1, 2), (2, 1))", "(q, a) not in ((1, 2), (2, null))", "(q, a) not in (values (2, 2), (1, 1))",
+    "(q, a) between (1, 1) and (2, 1)", "(a, 2) not in (select a, a from u)", "not (q, (a, 1)) = (2, (2, 1))",
+]  # fmt: skip
+
+
+def test_rows_are_compared_as_sqlite_does() -> None:
+    """Part by part: one that is none makes unknown what the others do not decide."""
+    rows = [(q, a) for q in (None, 1, 2) for a in (1, 2, 3)]
+    connection = sqlite3.connect(":memory:")
+    for name, some in (("s", rows), ("u", rows[:7:2])):
+        connection.execute(f"create table {name} (q, a)")
+        connection.executemany(f"insert into {name} values (?, ?)", some)
+    items = ", ".join(f"({each}) as c{i}" for i, each in enumerate(ROW_CONDITIONS))
+    query = f"select q, a, {items} from s"
+    expected = connection.execute(query.replace("(q, (a, 1)) = (2, (2, 1))", "(q, a) = (2, 2)")).fetchall()
+    text = f"s: {{q: int?; a: int}} relation; u: {{q: int?; a: int}} relation; v: relation = {query};"
+    found = (
+        river.compile(text, lang="cql")
+        .run({"s": rows, "u": rows[:7:2]}, backend="reference")["v"]
+        .to_pylist()
+    )
+    told = [tuple(row.values())[2:] for row in found]
+    assert sorted(told, key=repr) == sorted(
+        ((*row[:2], *(None if each is None else bool(each) for each in row[2:])) for row in expected),
+        key=repr,
+    )
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -174,6 +208,7 @@ def test_texts_that_are_not_of_their_pattern_trap(text: str) -> None:
     ("query", "code"),
     [
         ("select a from s union select istream a from s", "syntax-stream"),
+        ("select a from s where (a, k, 1) = (a, k)", "syntax-row"),
         ("select a from s where a in (select rstream a from s)", "syntax-nested"),
         ("select a from s#length(2)#time(3)", "syntax-view"),
         ("select a from s#sort(3, a)", "syntax-view"),

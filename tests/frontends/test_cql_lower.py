@@ -131,6 +131,7 @@ def test_figure_3b() -> None:
           FDistinct = {},
           DDistinct = {},
           Ranks = {},
+          Discs = {},
           Modes = {},
           Folds = {},
           Folded = {},

@@ -513,6 +513,28 @@ FRONTENDS: Final = (
         "tests/frontends/test_cql_aggregates.py::test_different_values_of_a_small_float_are_summed",
     ),
     Mutant(
+        "rows-compared-whole",
+        "rows of values are compared as one value, so that none is like any other value",
+        "frontends/sql/parse.py",
+        """            case s.TupleValue(mine), s.TupleValue(theirs) if len(mine) == len(theirs) and op in _OF_ROWS:
+                pass
+""",
+        """            case s.TupleValue(mine), s.TupleValue(theirs) if len(mine) == len(theirs) and op in _OF_ROWS[2:]:
+                pass
+            case s.TupleValue(mine), s.TupleValue(theirs) if len(mine) == len(theirs):
+                return s.Binary(op, left, right, span=span)
+""",
+        "tests/frontends/test_cql_engines.py::test_rows_are_compared_as_sqlite_does",
+    ),
+    Mutant(
+        "disc-of-other-end",
+        "a discrete percentile of values that descend is counted from the least",
+        "frontends/cql/templates/functions.river",
+        "return if down { n + 1 - place } else { place };",
+        "return place;",
+        "tests/frontends/test_cql_aggregates.py::test_aggregates_say_at_every_instant_what_duckdb_says",
+    ),
+    Mutant(
         "quantile-on-one-side",
         "numbers that are too many below a quantile stay there",
         "frontends/cql/templates/functions.river",

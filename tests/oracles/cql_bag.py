@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from fractions import Fraction
 from heapq import heappop, heappush
-from math import inf, isinf, isnan
+from math import ceil, inf, isinf, isnan
 from typing import TYPE_CHECKING, Any, assert_never
 
 from attrs import define, field, frozen
@@ -429,6 +429,11 @@ class Run:
                 counts = Counter(values)
                 most = max(counts.values())
                 return min((x for x in counts if counts[x] == most), key=order)
+            case "disc" | "disc_down":
+                (p,) = part.parameters
+                assert isinstance(p, s.Float)
+                ranked = sorted(values, key=order, reverse=function == "disc_down")
+                return ranked[max(0, ceil(p.value * len(ranked)) - 1)]
             case "quantile":
                 (p,) = part.parameters
                 assert isinstance(p, s.Float)
