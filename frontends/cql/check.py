@@ -15,6 +15,7 @@ from frontends.cql.combine import combined
 from frontends.cql.flatten import flat
 from frontends.cql.group_windows import with_tables
 from frontends.cql.grouping_sets import separate
+from frontends.cql.in_time import in_time
 from frontends.cql.inline import inlined
 from frontends.cql.leading import led
 from frontends.cql.narrow import narrowed
@@ -78,7 +79,7 @@ def check(program: c.Program) -> ty.Program:
         TYPES, ChainMap(*(cast("dict[str, s.Fn]", each) for each in (functions, called, scope().fns)))
     )
     return _Checker(
-        flat(with_tables(inlined(program, known, report), report)),
+        flat(with_tables(in_time(inlined(program, known, report)), report)),
         report,
         known,
         functions,

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, cast
 
 from frontends.cql import syntax as c
+from frontends.cql.ksql import in_groups, windows_said, within_said
 from frontends.cql.ranked import numbered
 from frontends.cql.views import viewed
 from frontends.cql.window_tables import Named, TableOperand, micros, window_table
@@ -333,6 +334,13 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
             most, before = 1, 0
         return evolve(body, order=order, limit=most, offset=before, span=span)
 
+    def first_rows(self, block: q.Select) -> q.Select:
+        """A block without `distinct on`: the first row of each part, in its order, is the one with number 1."""
+        number = cast("s.Expr", q.Over("number", block.first_of, block.order, span=block.span))
+        first = s.Binary("==", number, s.Int(1), span=block.span)
+        both = first if block.qualify is None else s.Binary("and", block.qualify, first, span=block.span)
+        return evolve(block, first_of=(), qualify=both, order=() if block.limit is None else block.order)
+
     def orders(self, tree: Tree[Token], args: Args) -> tuple[q.OrderKey, ...]:
         return tuple(args)
 
@@ -525,7 +533,7 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
         return q.Nested({"some": "any"}.get(word, word), query, span=self.span(tree))
 
     def select(self, tree: Tree[Token], args: Args) -> q.Select:
-        block, windows = _as_of(_with_lists(self, super().select(tree, args))), args[-2]
+        block, windows = _as_of(in_groups(_with_lists(self, super().select(tree, args)))), args[-2]
         return block if windows is None else self.with_windows(block, windows)
 
     def select_stream(self, tree: Tree[Token], args: Args) -> q.Select:
@@ -545,21 +553,46 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
 
     def plain_query(self, tree: Tree[Token], args: Args) -> c.Query:
         body, span = args[0], self.span(tree)
-        if isinstance(body, q.Select) and body.operator is not None:
-            return c.Query(evolve(body, operator=None), body.operator, span=span)
-        return c.Query(self.relation(body), span=span)
+        operator = body.operator if isinstance(body, q.Select) else None
+        if operator is not None:
+            body = evolve(body, operator=None)
+        return c.Query(self.relation(body), operator, span=span)
 
     def stream_query(self, tree: Tree[Token], args: Args) -> c.Query:
         return c.Query(self.relation(args[1]), str(args[0]).lower(), span=self.span(tree))
 
     def relation(self, body: q.Select | c.Combined) -> q.Select | c.Combined:
         """A part of a query, which is no stream by itself."""
+        if isinstance(body, q.Select) and body.first_of:
+            body = self.first_rows(body)
         if isinstance(body, q.Select) and body.operator is not None:
             message = f"`{body.operator}` makes a stream, but this is a part of a query"
             help_line = "it stands around the whole: `istream(select ...)`"
             self.report("syntax-stream", message, body.span or Span(self.source, 0, 0), help_line)
             return evolve(body, operator=None)
         return body
+
+    def in_windows(self, tree: Tree[Token], args: Args) -> q.Source:
+        name, *alias, words = args
+        own = None if alias[-1] is None else str(alias[-1])
+        span = self.token_span(words)
+        window = windows_said(self, str(words), span)
+        return c.Windowed(str(name), own, None, window, span=self.span(tree))
+
+    def join_within(self, tree: Tree[Token], args: Args) -> tuple[q.Source, ...]:
+        before, kind, source, words, condition = args
+        joined = self.join_on(tree, [before, kind, source, condition])
+        *others, first, second = joined
+        ends = within_said(self, str(words), self.token_span(words))
+        if others or type(first) is not q.Source or type(second) is not q.Source:
+            message = "two streams without windows are joined within a time"
+            help_line = "windows stand behind the sources: `a[range 1 hour] join b[range 1 hour] on ...`"
+            self.report("syntax-within-time", message, self.token_span(words), help_line)
+            return joined
+        return tuple(
+            c.Windowed(each.name, each.alias, each.joining, c.Range(length, span=each.span), span=each.span)
+            for each, length in zip((first, second), reversed(ends), strict=True)
+        )
 
     def as_of(self, tree: Tree[Token], args: Args) -> q.Source:
         name, _, first, second, alias = args
@@ -572,6 +605,9 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
         return word, tuple(
             one if isinstance(one, c.Length) else str(one) for one in operands if one is not None
         )
+
+    def directed(self, tree: Tree[Token], args: Args) -> str:
+        return f"{args[0]} {args[1]}"
 
     def viewed_some(self, tree: Tree[Token], args: Args) -> q.Source:
         some, *views, alias = args
@@ -692,6 +728,13 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
 
     def in_order(self, call: s.Call, orders: tuple[q.OrderKey, ...], span: Span) -> s.Expr:
         """An aggregate of rows in an order."""
+        name = call.function.lower()
+        if name in ("first", "last", "first_value", "last_value") and len(call.args) == 1:
+            values = tuple(order.value for order in orders)
+            by = values[0] if len(values) == 1 else s.TupleValue(values, span=span)
+            least = name.startswith("first") != orders[0].descending
+            if len({order.descending for order in orders}) == 1:
+                return s.Call("min_by" if least else "max_by", (*call.args, by), span=span)
         directions = {order.descending for order in orders}
         if len(directions) > 1 or any(order.first is not None for order in orders):
             message = "the rows of an aggregate are in an order that ascends, or descends, as a whole"

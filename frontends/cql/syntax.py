@@ -70,12 +70,14 @@ class WindowTable(s.Node):
     """`tumble(s, 10 minutes)`, `hop(s, 1 minute, 10 minutes)`, `session(s partition by user, 10 seconds)`.
 
     Each row has columns `window_start` and `window_end`. `stamp` is the column that the text takes for the time stamp.
+    `grouped`: the rows are grouped by them without saying so.
     """
 
     function: str
     lengths: tuple[Length, ...]
     keys: tuple[s.Expr, ...] = ()
     stamp: s.Name | None = None
+    grouped: bool = False
 
 
 Window = Now | Unbounded | Range | RowWindow | Session | WindowTable

@@ -18,10 +18,8 @@ if TYPE_CHECKING:
     from river.source import Span
 
 BATCHES = {
-    "time_batch": "rows that come in batches are `tumble(s, 10 seconds)`, grouped by `window_end`",
-    "ext_timed_batch": "rows that come in batches are `tumble(s, 10 seconds)`, grouped by `window_end`",
+    "time_batch": "rows that come in batches are `#time_batch(10 sec)`, or `tumble(s, 10 seconds)`, grouped by `window_end`",
     "ext_timed": "time is that of the time stamp: `#time(30 sec)`",
-    "length_batch": "the last rows of each n are `s[rows n slide n]`",
     "firstevent": "the first rows are `order by ts limit 1`",
     "firstlength": "the first rows are `order by ts limit n`",
     "firstunique": "the first row of each key is `row_number() over (partition by k order by ts) = 1` after `qualify`",
@@ -54,8 +52,16 @@ def viewed(
     match _name(last), args:
         case "time", (c.Length() as length,):
             return c.Range(length, None, keys, open=True, span=span)
+        case "ext_timed", (str(), c.Length() as length):
+            return c.Range(length, None, keys, open=True, span=span)
+        case "time_batch", (c.Length() as length,) if not keys:
+            return c.Range(length, length, open=True, span=span)
+        case "ext_timed_batch", (str(), c.Length() as length) if not keys:
+            return c.Range(length, length, open=True, span=span)
         case "length", (c.Length(number, None),) if number.denominator == 1:
             return c.RowWindow(int(number), keys, span=span)
+        case "length_batch", (c.Length(number, None),) if number.denominator == 1 and not keys:
+            return c.RowWindow(int(number), (), int(number), span=span)
         case "keepall", ():
             return c.Unbounded(span=span)
         case "lastevent", ():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING, cast
 
 from frontends.sql import decimals
@@ -35,7 +36,7 @@ from river.lang import types as t
 from river.report import Failed, Report
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from river.lang.scope import Scope
     from river.source import Span
@@ -131,6 +132,13 @@ def title(expr: s.Expr) -> str | None:
             return f"{function}_{args[0].name}" if isinstance(args[0], s.Name | s.Member) else None
         case _:
             return None
+
+
+def _made_up(expr: s.Expr, place: int) -> Iterator[str]:
+    """Names of a column that has none: that of the function, its number, or others."""
+    if isinstance(expr, s.Call) and expr.function.isidentifier():
+        yield expr.function.lower()
+    yield from (f"column{number}" for number in count(place + 1))
 
 
 @frozen
@@ -472,7 +480,9 @@ class _Select:
             with self.report.recover():
                 value = over.find(item.value)
                 if fields is None or i >= len(fields):
-                    name = item.name or self.title(item)
+                    name = item.name or title(item.value)
+                    if name is None:
+                        name = next(each for each in _made_up(item.value, i) if each not in taken)
                     if name in taken:
                         help_line = "rename one of them with `as`"
                         raise self.report.error(
@@ -487,15 +497,6 @@ class _Select:
                     self.report.error("sql-column-name", message, item.span, f"write `as {name}`, or nothing")
                 found.append(_Named(name, self.fitted(value, type_, name, item)))
         return tuple(found)
-
-    def title(self, item: q.Item) -> str:
-        """The name of a result column that the text does not name."""
-        found = title(item.value)
-        if found is not None:
-            return found
-        raise self.report.error(
-            "sql-unnamed-column", "this column has no name", item.span, "give it one with `as`"
-        )
 
     def fitted(self, found: Found, type_: t.Type, name: str, item: q.Item) -> Found:
         """A value as the declared type of its column."""

@@ -25,6 +25,7 @@ from frontends.sql.functions import (
     cast_of,
     type_named,
 )
+from frontends.sql.intervals import interval
 from frontends.sql.time_formats import formatted, shape
 from frontends.sql.typed import Aggregate, Key, mean_type
 from frontends.sql.zones import clocks
@@ -444,6 +445,12 @@ class RowExpressions:
             case "date_add", (value, length):
                 return self.find(s.Binary("+", value, length, span=expr.span))
             case "time_bucket" | "date_bin", (length, at, *origin):
+                if (
+                    isinstance(length, s.String)
+                    and (found := interval(length.value)) is not None
+                    and not found[0]
+                ):
+                    length = s.Call("duration", (s.Int(found[1]),), span=length.span)
                 return self.bucket(name, length, self.find(at), tuple(origin), expr)
             case _, (value, *path) if name in json_paths.NAMES:
                 return self.in_json(value, tuple(path), expr)

@@ -91,8 +91,9 @@ class SqlBuilder(ExprBuilder):
             where,
             group or (),
             having,
-            distinct is not None,
+            distinct is not None and not distinct,
             qualify=qualify,
+            first_of=distinct or (),
             span=self.span(tree),
         )
 
@@ -117,8 +118,9 @@ class SqlBuilder(ExprBuilder):
         rows = q.Unnest("", "values", rows=(tuple(values),), columns=tuple(names), span=span)
         return q.Select((q.Star(span=span),), (rows,), span=span)
 
-    def distinct(self, tree: Tree[Token], args: Args) -> bool:
-        return True
+    def distinct(self, tree: Tree[Token], args: Args) -> tuple[s.Expr, ...]:
+        """What the rows are distinct on; nothing: they are different as a whole."""
+        return args[1] if len(args) > 1 else ()
 
     def items(self, tree: Tree[Token], args: Args) -> tuple[q.Item | q.Star, ...]:
         return tuple(args)

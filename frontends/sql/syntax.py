@@ -140,7 +140,7 @@ class Select(s.Node):
     """`select items from sources where cond group by keys having cond order by order limit n offset m`.
 
     `ranks` are columns behind the others, by name; what they are over are columns of the result. `operator`: the word behind
-    `select` by which a language makes a stream of the rows.
+    `select` by which a language makes a stream of the rows. `first_of`: of the rows of which these are equal, the first counts.
     """
 
     items: tuple[Item | Star, ...]
@@ -155,3 +155,4 @@ class Select(s.Node):
     qualify: s.Expr | None = None
     ranks: tuple[tuple[str, Over], ...] = ()
     operator: str | None = None
+    first_of: tuple[s.Expr, ...] = ()

@@ -71,7 +71,6 @@ def test_none_takes_its_type_from_what_stands_around_it() -> None:
         ("v: relation = select a, count(*) from s group by 3;", "sql-group-number", None),
         ("v: relation = select a from s having a > 1;", "sql-having", None),
         ("v: relation = select a from s where a;", "sql-condition", None),
-        ("v: relation = select a + 1 from s;", "sql-unnamed-column", "give it one with `as`"),
         ("v: relation = select a, k as a from s;", "sql-duplicate-column", "rename one of them with `as`"),
         ("v: {a: int; b: int} relation = select a from s;", "sql-arity", None),
         ("v: {b: int} relation = select a as c from s;", "sql-column-name", "write `as b`, or nothing"),

@@ -74,6 +74,57 @@ def test_streams(query: str, same: str) -> None:
             "select a, lead(q, 1, 7) over w as b from s where q is not null window w as (order by a, ts)",
             "select a, coalesce(lead(q) over (order by a, ts), 7) as b from s where q is not null",
         ),
+        (
+            "select k, windowstart as b, count(*) as n from s window tumbling (size 2 seconds, grace period 1 second) group by k",
+            "select k, window_start as b, count(*) as n from tumble(s, 2) group by k, window_start, window_end",
+        ),
+        (
+            "select k, sum(a) as n from s as w window hopping (size 4 seconds, advance by 2 seconds) group by w.k emit changes",
+            "select k, sum(a) as n from hop(s, 2, 4) group by k, window_start, window_end",
+        ),
+        (
+            "select k, windowend, count(*) as n from s window session (2 seconds) group by k",
+            "select k, window_end, count(*) as n from session(s partition by k, 2) group by k, window_start, window_end",
+        ),
+        (
+            "select x.a, y.a as b from s as x join s y within 1 seconds on x.k = y.k",
+            "select x.a, y.a as b from s[range 1] x join s[range 1] y on x.k = y.k",
+        ),
+        (
+            "select x.a, y.a as b from s as x left join s y within (0 seconds, 2 seconds) on x.k = y.k",
+            "select x.a, y.a as b from s[range 2] x left join s[range 0] y on x.k = y.k",
+        ),
+        (
+            "select k, first(a) as f, last(a) as l, latest_by_offset(q) as o from s#time(3 sec) group by k",
+            "select k, min_by(a, ts) as f, max_by(a, ts) as l, max_by(q, ts) as o from s[range 2] group by k",
+        ),
+        (
+            "select k, first(a order by q desc) as f, last(a order by a, ts) as l from s group by k",
+            "select k, max_by(a, q) as f, max_by(a, (a, ts)) as l from s group by k",
+        ),
+        (
+            "select a, prev(1, a) as p, rowtime as at from s#length(3)",
+            "select a, lag(a, 1) over (order by ts) as p, ts as at from s[rows 3]",
+        ),
+        ("select a from s#time_batch(3 sec)", "select a from s[range 2 slide 3]"),
+        ("select sum(a) as n from s#length_batch(2)", "select sum(a) as n from s[rows 2 slide 2]"),
+        ("select a from s#ext_timed(ts, 3 sec)", "select a from s[range 2]"),
+        (
+            "select distinct on (k) k, a from s order by k, a desc, ts",
+            "select k, a from s qualify row_number() over (partition by k order by k, a desc, ts) = 1",
+        ),
+        (
+            "select distinct on (k, a) * from s[range 5] where a > 1",
+            "select * from s[range 5] where a > 1 qualify row_number() over (partition by k, a) = 1",
+        ),
+        (
+            "select a + 1, sum(q * 2) from s group by a + 1",
+            "select a + 1 as column1, sum(q * 2) as sum from s group by a + 1",
+        ),
+        (
+            "with w(b, n) as (select a + 1, count(*) + 1 from s group by a + 1) select b from w",
+            "select a + 1 as b from s group by a + 1",
+        ),
         ("select a from s where row(a, k) = row(3, 'x')", "select a from s where a = 3 and k = 'x'"),
         ("select a from s where (a, q) is not null", "select a from s where q is not null"),
         ("select a from s where (a, k) in (select 3, 'x')", "select a from s where a = 3 and k = 'x'"),
@@ -211,7 +262,12 @@ def test_texts_that_are_not_of_their_pattern_trap(text: str) -> None:
         ("select a from s where (a, k, 1) = (a, k)", "syntax-row"),
         ("select a from s where a in (select rstream a from s)", "syntax-nested"),
         ("select a from s#length(2)#time(3)", "syntax-view"),
-        ("select a from s#sort(3, a)", "syntax-view"),
+        ("select a from s#sort(3, a desc)", "syntax-view"),
+        (
+            "select count(*) as n from s window tumbling (grace period 1 hour) group by k",
+            "syntax-window-function",
+        ),
+        ("select x.a from s x join (select * from r) y within 1 hours on x.k = y.k", "syntax-within-time"),
         ("select o.a from s o join r for system_time as of o.a on o.k = r.k", "cql-window-stamp"),
         ("select to_timestamp(k, 'd/M/yyyy') as m from s", "sql-time-format"),
         ("select to_timestamp(a, 'yyyy') as m from s", "sql-function-operands"),

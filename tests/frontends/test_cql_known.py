@@ -69,8 +69,17 @@ ROWS: dict[str, tuple[tuple[str, str, str], ...]] = {
     ),
     "Esper from S(price": (("relation", "select k from s(x > 3)#length(5)",
          "select k from (istream(select * from s where x > 3))[rows 5] as q"),),
-    "Esper #time_batch": (("relation", "select window_end, sum(n) as n from tumble(s, 4 seconds) group by window_end",
-        "select window_end, sum(n) as n from hop(s, 4 seconds, 4 seconds) group by window_end"),),
+    "Esper #time_batch": (
+        ("relation", "select k from s#ext_timed(ts, 3 sec)", "select k from s#time(3 sec)"),
+        ("relation", "select k from s#length_batch(2)", "select k from s[rows 2 slide 2]"),
+        ("relation", "select sum(n) as n from s#time_batch(4 sec)",
+         "select sum(n) as n from s[range 3.999999 seconds slide 4 seconds]"),
+    ),
+    "Esper first(x)": (
+        ("relation", "select k, first(x) as f, last(x) as l from s#time(3 sec) group by k",
+         "select k, min_by(x, ts) as f, max_by(x, ts) as l from s#time(3 sec) group by k"),
+        ("relation", "select x, prev(1, x) as p from s#length(3)", "select x, lag(x, 1) over (order by ts) as p from s[rows 3]"),
+    ),
     "Esper select irstream": (("relation", "select k from s#length(2)", "select k from s[rows 2]"),),
     "Esper insert into": (("stream", "select k from s", "istream(select k from s)"),),
     "Flink from table": (
@@ -96,23 +105,21 @@ ROWS: dict[str, tuple[tuple[str, str, str], ...]] = {
          "select k, x from (select *, row_number() over (partition by k order by x desc) rownum from s) q where rownum <= 2",
         "select k, x from s qualify row_number() over (partition by k order by x desc) <= 2"),),
     "ksqlDB window tumbling": (("relation",
-         "select k, window_end, count(*) as c from tumble(s, 3 seconds) group by k, window_end",
-        "select k, window_end, count(*) as c from tumble(s, ts, interval '3' seconds) group by k, window_end"),),
+         "select k, windowend as e, count(*) as c from s window tumbling (size 3 seconds) group by k",
+        "select k, window_end as e, count(*) as c from tumble(s, ts, interval '3' seconds) group by k, window_end"),),
     "ksqlDB emit changes": (("relation", "select k from s emit changes", "select k from s"),),
-    "ksqlDB a join b": (("relation", "select o.x, s.n from s[range 2 seconds] join o[range 2 seconds] on s.k = o.k",
+    "ksqlDB a join b": (("relation", "select o.x, s.n from s join o within 2 seconds on s.k = o.k",
         "select o.x, s.n from s[range 2] as s, o[range 2] as o where s.k = o.k"),),
-    "ksqlDB latest_by_offset": (("relation", "select k, max_by(x, ts) as x, min(p->y) as y from s group by k",
+    "ksqlDB latest_by_offset": (("relation", "select k, latest_by_offset(x) as x, min(p->y) as y from s group by k",
          "select k, max_by(x, ts) as x, min(p.y) as y from s group by k"),),
+    "PostgreSQL, DuckDB select distinct on": (("relation", "select distinct on (k) k, x from s order by k, ts desc",
+         "select k, x from s qualify row_number() over (partition by k order by ts desc) = 1"),),
 }  # fmt: skip
 REFUSED = {
     "create table t (k string)": "declare it: `name: stream = select ...;`",
     "insert into T select k from s": "declare it: `name: stream = select ...;`",
-    "select k from s#time_batch(10 sec)": "rows that come in batches are `tumble(s, 10 seconds)`, grouped by `window_end`",
+    "select first(x) as f from s, o": "say by what: `min_by(x, ts)`",
     "select irstream k from s": "a relation tells what comes and goes: declare it as `name: relation = select ...;`",
-    "select k, count(*) from s window tumbling (size 3 seconds) group by k": None,
-    "select k from s join o within 1 hours on s.k = o.k":
-        "windows stand behind the sources: `a[range 1 hour] join b[range 1 hour] on ...`",
-    "select latest_by_offset(x) as x from s": "say by what: `max_by(x, ts)`",
 }  # fmt: skip
 """What the table says is written otherwise, and what is said of it."""
 

@@ -527,6 +527,22 @@ FRONTENDS: Final = (
         "tests/frontends/test_cql_engines.py::test_rows_are_compared_as_sqlite_does",
     ),
     Mutant(
+        "last-is-first",
+        "the last value by time is the first one",
+        "frontends/cql/in_time.py",
+        '"last": "max_by", "latest',
+        '"last": "min_by", "latest',
+        "tests/frontends/test_cql_engines.py::test_windows",
+    ),
+    Mutant(
+        "within-swapped",
+        "what `within` says of the rows before a row is taken for those behind it",
+        "frontends/cql/parse.py",
+        "zip((first, second), reversed(ends), strict=True)",
+        "zip((first, second), ends, strict=True)",
+        "tests/frontends/test_cql_engines.py::test_windows",
+    ),
+    Mutant(
         "disc-of-other-end",
         "a discrete percentile of values that descend is counted from the least",
         "frontends/cql/templates/functions.river",
