@@ -326,6 +326,20 @@ def test_a_variable_has_a_limit() -> None:
     assert op.fire_batch([[3]])[0] == ([3],)
 
 
+def test_what_functions_make_for_a_firing_is_gone_with_it() -> None:
+    """Also where the handler itself, which has the list from a function, makes nothing."""
+    functions = """fn last(x: i64) -> list<i64> { return upto(x); }
+        fn upto(x: i64) -> list<i64> { var l: list<i64> = []; for i in 0 .. x { push(l, i); } return l; }"""
+    text = """input t: i64; output o: i64;
+        operator f(t: i64) -> (o: i64) { FUNCTIONS on t(x) { let l = last(x); emit o len(l); } }
+        (o) <- f(t);"""
+    op = native(text.replace("FUNCTIONS", functions))
+    op.limit_memory(MEGABYTE)
+    batch = Batch.of(op.handlers[0].slots[0], [100] * 4000)
+    fired = op.fire("item.0", batch.addresses, 0, len(batch))
+    assert (fired.trap, fired.row) == (None, len(batch))
+
+
 @pytest.mark.parametrize("before", [0, 1500, 3000, 131_072])
 def test_a_column_of_an_output_has_a_limit_whatever_came_before(before: int) -> None:
     op = native(body("for i in 0 .. x { emit o i; }"))

@@ -1831,6 +1831,14 @@ BLOCKS: Final = (
         "bool(other.outs)",
         "tests/river/test_profile.py::test_what_may_be_skipped_stays_apart_from_state",
     ),
+    Mutant(
+        "memory-of-functions",
+        "what only functions make for the time of a firing stays beyond it",
+        "backends/native/lower/firing.py",
+        "for text in (*b.lines, *called)",
+        "for text in b.lines",
+        "tests/backends/test_native_limits.py::test_what_functions_make_for_a_firing_is_gone_with_it",
+    ),
 )
 
 FAULTS: Final = (

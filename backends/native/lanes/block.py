@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backends.native.contract import STOP
-from backends.native.idioms import void
 from backends.native.ir import Builder, FunctionText
 from backends.native.jit import host
 from backends.native.lanes import shuffle
@@ -26,10 +25,10 @@ from backends.native.lanes.uniformity import (
 )
 from backends.native.layout import Unsupported, columns
 from backends.native.lower import outputs, values
-from backends.native.lower.firing import PARAMETERS, leave, prologue
+from backends.native.lower.firing import PARAMETERS, empty, leave, prologue
 from backends.native.lower.frame import Frame
 from backends.native.lower.statements import Refusal, output
-from backends.native.lower.values import TEMPORARY, Row, Value
+from backends.native.lower.values import Row, Value
 from river.classes import frozen
 from river.lang import typed
 from river.lang import types as t
@@ -147,12 +146,12 @@ def _lanes(
     b.at("good")
     for i, block in outs.items():
         _deliver(body, i, block, ends[i])
-    _reset(b)
+    empty(module, b)
     b.do(f"store i64 {following}, ptr {cursor}")
     b.go("next")
 
     b.at("again")
-    _reset(b)
+    empty(module, b)
     found = b.call("i64", twin, ["ptr %context", "ptr %columns", f"i64 {row}", f"i64 {following}"])
     b.branch(b.op(f"icmp eq i64 {found}, {b.op(f'shl i64 {following}, 2')}"), "done", "left")
     b.at("done")
@@ -167,11 +166,6 @@ def _lanes(
     found = b.call("i64", twin, ["ptr %context", "ptr %columns", f"i64 {row}", "i64 %to"])
     b.end(f"ret i64 {found}")
     return b.finish(name, f"define internal i64 @{name}({PARAMETERS}) noinline nounwind")
-
-
-def _reset(b: Builder) -> None:
-    if any(f"ptr {TEMPORARY}" in line for line in b.lines):
-        void(b, "reset", f"ptr {TEMPORARY}")
 
 
 def _width(op: typed.Operator, handler: Fireable, plan: Lanes) -> int:

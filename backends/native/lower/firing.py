@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from backends.native.contract import ARENA_USED, CHUNK, CONTEXT, FULL, MARK, ROW, SIDE
 from backends.native.idioms import void
-from backends.native.ir import Builder
+from backends.native.ir import Builder, reachable
 from backends.native.layout import LIST, columns, is_plain, register
 from backends.native.library import may_release
 from backends.native.lower import outputs
@@ -47,6 +47,13 @@ ABANDONED: Final = -1
 def prologue(b: Builder) -> None:
     """What every function with a context begins with."""
     b.do(f"{TEMPORARY} = getelementptr inbounds i8, ptr %context, i64 {CONTEXT['temporary']}")
+
+
+def empty(module: Module, b: Builder) -> None:
+    """Gives back what firings have for their time, if they have any: here, or in functions that they call."""
+    called = (function.text for function in reachable(module.functions, b.calls))
+    if any(f"ptr {TEMPORARY}" in text for text in (*b.lines, *called)):
+        void(b, "reset", f"ptr {TEMPORARY}")
 
 
 def leave(b: Builder, row: str, code: int) -> None:
@@ -119,8 +126,7 @@ class BatchWriter:
             emitted = b.op(f"sub i64 {b.op(f'load i64, ptr {rows}')}, {b.op(f'load i64, ptr {before}')}")
             f.trap_if(b.op(f"icmp ne i64 {emitted}, {push}"), RATE, out, (emitted,))
         self._done(body)
-        if any(f"ptr {TEMPORARY}" in line for line in b.lines):
-            void(b, "reset", f"ptr {TEMPORARY}")
+        empty(self.module, b)
         releases = may_release(self.module.functions, b.calls)  # else nothing waits for the end of the firing
         for i, var in enumerate(self.operator.vars):
             if releases and var.written and not is_plain(var.type):
