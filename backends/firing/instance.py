@@ -278,16 +278,26 @@ class Instance:
         level = self.risen()
         if level is None:
             return
-        if self._mark is not None:
+        if self._fires_on_marks:
             sizes = list(map(len, self._emitted))
             try:
-                self._mark(self.variables, level, self._emitted)
+                self._fire_mark(level)
             except Trap:
                 self._withdraw(sizes)
                 raise
             self.fired += 1
         else:
             self._send(Mark(level), [i for i, out in enumerate(self.outs) if out.keyed])
+
+    @property
+    def _fires_on_marks(self) -> bool:
+        """Whether the operator has a handler of marks."""
+        return self._mark is not None
+
+    def _fire_mark(self, level: Any) -> None:
+        """The firing of that handler."""
+        assert self._mark is not None  # noqa: S101 - see `_fires_on_marks`
+        self._mark(self.variables, level, self._emitted)
 
     def finish(self) -> None:
         """Sends the end, once."""

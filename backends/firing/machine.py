@@ -57,8 +57,6 @@ class Machine(plain.Instance):
         self._fired_on: list[Any] = []  # what the columns lie in that were fired on since the last `settle`
         self._pace = self.batch
         self.noted: list[Batch | Mark] | None = None
-        if self.operator.mark is not None:
-            self._mark = self._fire_mark
 
     def stop(self) -> None:
         self.native.stop()
@@ -72,7 +70,11 @@ class Machine(plain.Instance):
         self.settle()
         super()._send(mark, outs)
 
-    def _fire_mark(self, _variables: list[Any], level: Any, _emitted: list[list[Any]]) -> None:
+    @property
+    def _fires_on_marks(self) -> bool:
+        return self.operator.mark is not None
+
+    def _fire_mark(self, level: Any) -> None:
         type_ = self.native.handler("mark").slots[0]
         if type_ in (t.I64, t.TIME, t.DURATION):
             number = ctypes.c_int64(level)
@@ -221,7 +223,7 @@ class Gathers(MachineItems):
         taus, starts, many = found
         self._fired_on.append(batch.kept)
         self._shoot_rows(column, fire, rows, 0, starts[1])
-        self._fire_mark([], taus[1], [])  # so much is over; nobody needs to be told
+        self._fire_mark(taus[1])  # so much is over; nobody needs to be told
         inputs, self._fired_on = self._fired_on, []
         for i, sent, _ in self.native.take(inputs):
             self.outs[i].add_batch(sent)

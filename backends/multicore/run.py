@@ -70,7 +70,10 @@ def run(plan: Plan, sources: Sources, sinks: Sinks) -> Summary:
     optimised = plan.options.deadline is not None or _bytes(sources) >= LARGE
     with nothing() if optimised else while_running() as improver:
         engine = Engine(plan, sinks, improver)
-        return engine.run(sources)
+        try:
+            return engine.run(sources)
+        finally:
+            engine.end()
 
 
 def _bytes(sources: Sources) -> int:
@@ -90,6 +93,7 @@ class Engine:
         self._shown = time.monotonic()
         self._compiled = compiled(plan)
         self._deadline = None if plan.options.deadline is None else Deadline(plan.options.deadline)
+        self._running: list[threading.Thread] = []
         self._stopped: Callable[[], bool] = lambda: False  # constants are computed before anything runs
         report = None if plan.options.on_trap is None else self._report
         parts = assemble(plan, self._compiled, sinks, self._deadline, report, self._poll)
@@ -128,7 +132,7 @@ class Engine:
         reader = threading.Thread(
             target=self._feeder.run, args=(sources, others), name="river-reader", daemon=True
         )
-        threads = [reader]
+        self._running = threads = [reader]
         threads += [
             threading.Thread(target=dispatcher.labour, args=(i,), name=f"river-worker-{i}", daemon=True)
             for i in range(self.plan.workers)
@@ -162,6 +166,17 @@ class Engine:
             self._metrics(),
             spent() - self._spent,
         )
+
+    def end(self) -> None:
+        """Takes apart what refers to each other: in a circle, batches and state would wait for the collector.
+
+        Not where a thread that user code holds up still uses it.
+        """
+        if any(thread.is_alive() for thread in self._running):
+            return
+        for task in self._scheduler.tasks:
+            vars(task).clear()
+        vars(self).clear()
 
     def _opened(self, blocks: Blocks, sources: Sources) -> bool:
         """Whether an input is read in blocks, and not by the reader."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from backends.native.egress.encoder import encoder
@@ -14,6 +15,7 @@ from river.io.sinks import ArrowSink, Collector, Later, TextSink
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from backends.native.batch import Batch
     from backends.native.egress.encoder import Encoder
@@ -39,7 +41,7 @@ def column_sink(sink: Callable[[Items], None]) -> Callable[[Items], None]:
     target = sink.sink.sink
     if isinstance(target, TextSink):
         found = encoder(sink.type, target.format)
-        return sink if found is None else ColumnSink(sink, _text(sink, found))
+        return sink if found is None else ColumnSink(sink, partial(_text, sink, found))
     if isinstance(target, ArrowSink) and available():
         try:
             columns(sink.type)
@@ -49,22 +51,20 @@ def column_sink(sink: Callable[[Items], None]) -> Callable[[Items], None]:
     return sink
 
 
-def _text(sink: Writer, found: Encoder) -> Callable[[Batch], None]:
-    def write(batch: Batch) -> None:
-        encoded, room = found.encode(batch), sink.sink.room
-        if encoded is None:
-            sink(batch.values())
-        elif room is None or encoded.rows <= room:
-            sink.sink.write_bytes(encoded.data, encoded.rows)
-        elif room == 0:
-            sink.sink.skip(encoded.rows)
-        elif deltas.is_delta(sink.type):  # of which some rows have room
-            sink(batch.values())
-        else:
-            write(batch[:room])
-            sink.sink.skip(encoded.rows - room)
-
-    return write
+def _text(sink: Writer, found: Encoder, batch: Batch) -> None:
+    """Writes rows as lines."""
+    encoded, room = found.encode(batch), sink.sink.room
+    if encoded is None:
+        sink(batch.values())
+    elif room is None or encoded.rows <= room:
+        sink.sink.write_bytes(encoded.data, encoded.rows)
+    elif room == 0:
+        sink.sink.skip(encoded.rows)
+    elif deltas.is_delta(sink.type):  # of which some rows have room
+        sink(batch.values())
+    else:
+        _text(sink, found, batch[:room])
+        sink.sink.skip(encoded.rows - room)
 
 
 def _arrow(sink: Writer, target: ArrowSink) -> Callable[[Batch], None]:
@@ -74,8 +74,11 @@ def _arrow(sink: Writer, target: ArrowSink) -> Callable[[Batch], None]:
     if deltas.is_delta(sink.type):
         return lambda batch: sink.sink.write_table(change_log(target.type, batch))
     if isinstance(target, Collector):
+        type_ = target.type
+
         # What is collected stays: the memory of the batches is used again meanwhile.
-        return lambda batch: sink.sink.write_table(
-            Later(batch, lambda rows: to_arrow(target.type, rows, copied=True))
-        )
+        def made(rows: Batch) -> Any:
+            return to_arrow(type_, rows, copied=True)
+
+        return lambda batch: sink.sink.write_table(Later(batch, made))
     return lambda batch: sink.sink.write_table(to_arrow(target.type, batch))
