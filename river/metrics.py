@@ -26,7 +26,8 @@ _FINE: Final = 8
 class OperatorFigures:
     """An operator instance: firings, items left out, how often a worker fired it (`batches`) and how long that took.
 
-    `workers`: how many fired it at once, at most. `native`: as machine code.
+    `workers`: how many fired it at once, at most. `native`: as machine code. `width`: how many may be at it now, None where that
+    does not follow from what it takes; `changed`: how often it has changed.
     """
 
     fired: int
@@ -35,6 +36,8 @@ class OperatorFigures:
     seconds: float
     workers: int
     native: bool
+    width: int | None = None
+    changed: int = 0
 
 
 @frozen
@@ -164,6 +167,8 @@ class Metrics:
                     "seconds": round(each.seconds, 6),
                     "share": round(self.share(each.seconds), 4),
                     "workers": each.workers,
+                    "width": each.width,
+                    "changed": each.changed,
                     "native": each.native,
                 }
                 for name, each in self.operators.items()
@@ -262,7 +267,7 @@ def table(metrics: Metrics) -> str:
         mean = f"{one.fired / one.batches:,.1f}" if one.batches else ""
         kind = "native" if one.native else "evaluator"
         share = f"{metrics.share(one.seconds):.1%}"
-        counts = (f"{one.fired:,}", f"{one.batches:,}", mean, f"{one.seconds:.3f}", share, str(one.workers))
+        counts = (f"{one.fired:,}", f"{one.batches:,}", mean, f"{one.seconds:.3f}", share, _workers(one))
         rows.append((name, *counts, kind))
     for name, sink in metrics.outputs.items():
         share = f"{metrics.share(sink.seconds):.1%}"
@@ -286,6 +291,14 @@ def table(metrics: Metrics) -> str:
         shown = [f"{seconds * 1000:.1f} ms" for seconds in (late.median, late.p99, late.most)]
         lines += ["", "latency of {:,} {}: median {}, 99 % {}, longest {}".format(late.count, what, *shown)]
     return "\n".join(lines)
+
+
+def _workers(one: OperatorFigures) -> str:
+    """How many workers were at an operator, and how many may be now."""
+    if one.width is None:
+        return str(one.workers)
+    times = f", changed {one.changed:,} time{'s' * (one.changed != 1)}" if one.changed else ""
+    return f"{one.workers} of {one.width}{times}"
 
 
 def _visits(metrics: Metrics) -> Iterator[tuple[str, ...]]:

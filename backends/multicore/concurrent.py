@@ -33,7 +33,9 @@ def concurrent(
     """
     native, index, name = machine.native, instance.index, instance.name
     if isinstance(region.how, Stateless):
-        return Parallel(index, machine, name, variables, [native], choices, part, region.degree - 1)
+        made = Parallel(index, machine, name, variables, [native], choices, part, region.degree - 1)
+        made.adapt(region)
+        return made
     if isinstance(region.how, ByRows):
         from backends.multicore.by_rows import ByRowsOperate
 
@@ -43,4 +45,6 @@ def concurrent(
         wholes.append(None if paths is None else Whole(native.variables[i]))
         if (whole := wholes[-1]) is not None:
             store.keep(instance.variables[i], whole)
-    return ShardedOperate(index, machine, name, variables, native, region, choices, wholes, part)
+    made = ShardedOperate(index, machine, name, variables, native, region, choices, wholes, part)
+    made.adapt(region)
+    return made

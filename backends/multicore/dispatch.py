@@ -105,13 +105,13 @@ class Dispatcher:
             empty = self.meter.stepped(task, outcome, spent)
             self.scheduler.stepped(task, outcome, now - began, now, empty=empty)
             self.obey()
-        before = now if clock is None else clock()
+        began, before = now, now if clock is None else clock()
         task.work(detached, ticket, self)
         now = perf_counter()
         spent = (now if clock is None else clock()) - before
         with self.lock:
             self.meter.stepped(task, Outcome.SPLIT, spent)
-            self.scheduler.rejoined(task, now)
+            self.scheduler.rejoined(task, now - began, now)
             return self.next(who, now)
 
     # -- what a task says while it runs

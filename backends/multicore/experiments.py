@@ -21,6 +21,7 @@ EXPERIMENTS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "reordering": ("non-blocking", "locked"),
         "sharding": ("hybrid", "partitioned", "shared", "off"),
         "gate": ("measured", "open"),
+        "width": ("measured", "fixed", "changing"),
     }
 )
 """Names, with what each may be; what stands first is what River does unasked."""
@@ -31,12 +32,15 @@ class Choices:
     """What was chosen. Paper: section 6 (`scheduler`), section 3 (`reordering`), section 4 (`sharding`).
 
     `gate`: several workers are let in where what was measured says that it pays, or always.
+    `width`: as many workers may be at an operator as it keeps busy, by what was measured; always as many as may be; or another
+    number each turn, as tests want it.
     """
 
     scheduler: str
     reordering: str
     sharding: str
     gate: str
+    width: str
 
     @classmethod
     def of(cls, options: Options) -> Choices:

@@ -157,7 +157,14 @@ class Meter:
                 batches, seconds = task.batches + task.apart.batches, task.seconds + task.apart.seconds
                 workers = max(task.most, task.apart.workers, min(batches, 1))
                 operators[task.name] = OperatorFigures(
-                    task.fired, one.skipped, batches, seconds, workers, native
+                    task.fired,
+                    one.skipped,
+                    batches,
+                    seconds,
+                    workers,
+                    native,
+                    int(task.width) if task.widest else None,
+                    task.changed,
                 )
                 if calls := self.compiled.host_calls(task.index, task.fired):
                     host_calls[task.name] = calls

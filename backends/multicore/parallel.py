@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from backends.firing.columns import ColumnPort
     from backends.firing.machine import Machine
     from backends.multicore.experiments import Choices
+    from backends.multicore.regions import Region
     from backends.multicore.scheduling.task import Control
     from backends.multicore.variables import Variables
     from backends.native.batch import Batch
@@ -110,6 +111,7 @@ class Parallel(Operate, Divided):
         self._natives = tuple(clones)
         self._more = more
         self._stopping = False
+        self._choices = choices
         self._open = choices.gate == "open"
         self._steps = 0
         self._spent = 0.0  # seconds of this thread that firings took which were made at once
@@ -119,6 +121,11 @@ class Parallel(Operate, Divided):
         self._worklist: Worklist[Firings | Emitted | FailedResult, Emitted] = Worklist(
             self._order, self._next
         )
+
+    def adapt(self, region: Region) -> None:
+        """As many workers as are worth it may be at it from now on."""
+        if self._choices.width == "changing" or (self._choices.width == "measured" and not self._open):
+            self.width = self.widest = region.degree
 
     @property
     def given(self) -> int:
@@ -140,7 +147,7 @@ class Parallel(Operate, Divided):
         return self._open or self._spent * min(1.0, self._part / max(self._fired, 1.0)) > WORTH
 
     def step(self, control: Control) -> Outcome:
-        if not self._worth and not self.dead and self._worklist.alone():
+        if not (self._worth and self.width > 1) and not self.dead and self._worklist.alone():
             return self._together(control)
         taken = self._worklist.take()
         if taken is Wait.ROOM:

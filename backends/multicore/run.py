@@ -111,6 +111,7 @@ class Engine:
             cores=cores,
             batch=plan.batch,
             bound=max((inf if edge.bound is None else edge.bound for edge in plan.edges), default=1),
+            widths=plan.choices.width,
             near=self._compiled.native if plan.workers == cores == 1 else (),
             show=plan.show,
         )

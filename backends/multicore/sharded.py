@@ -84,7 +84,6 @@ class ShardedOperate(Parallel):
         self._how = region.how
         self._shards = region.shards(partitioned=choices.partitioned)
         self._slice *= self._shards  # of which each has its piece
-        self._choices = choices
         self._wholes = wholes
         self._busy = [False] * region.degree
         self._dealing: float | None = None  # seconds for an item, as tried
@@ -100,7 +99,13 @@ class ShardedOperate(Parallel):
     def step(self, control: Control) -> Outcome:
         queue = self._queue
         if queue is None:
-            if self.dead or not self._pays() or not self.machine.drain() or not self._divided():
+            if (
+                self.dead
+                or self.width < 2
+                or not self._pays()
+                or not self.machine.drain()
+                or not self._divided()
+            ):
                 return self._together(control)
             queue = self._queue
             assert queue is not None  # noqa: S101 - it has just been divided

@@ -25,6 +25,12 @@ ROOM: Final = 1.5
 """How many times the workers that operators keep busy on average may be at them: work comes unevenly."""
 
 
+def worth(share: float, most: int, cores: int) -> int:
+    """How many of so many `cores`, `most` at most, should be at what takes that part of all time; see `Costs.degree`."""
+    busy = share * cores
+    return 1 if busy <= IDLE else min(most, max(2, ceil(ROOM * busy)))
+
+
 @frozen(slots=False)
 class Costs:
     """By instance what it took, None where that is not known."""
@@ -48,10 +54,7 @@ class Costs:
         As many as they would keep busy if all cores were busy all the time, and half as many more.
         """
         share = self.share(members)
-        if share is None:
-            return most
-        busy = share * cores
-        return 1 if busy <= IDLE else min(most, max(2, ceil(ROOM * busy)))
+        return most if share is None else worth(share, most, cores)
 
     def waited_for(self, members: Iterable[int], cores: int) -> bool:
         """Whether a run may wait for operators though so many `cores` share all work; that nothing is known is no."""

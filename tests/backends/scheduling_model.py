@@ -237,9 +237,11 @@ class Model:
                 serial, item = task.detached
                 self.scheduler.stepped(task, outcome, seconds, self.now, empty=False)
                 self.obey()
+                began = self.now
                 yield from task.works(serial, item)
                 yield
-                self.scheduler.rejoined(task, self.now)
+                seconds = self.now - began if self.seconds is None else self.seconds
+                self.scheduler.rejoined(task, seconds, self.now)
             else:
                 self.scheduler.stepped(task, outcome, seconds, self.now, empty=False)
             task = yield from self.next(who)

@@ -542,7 +542,10 @@ input r: R by k; output o: R by k; (o, $m) <- f(r, $m);"""
     [
         ({"scheduler": "FIFO"}, "`scheduler` cannot be `FIFO`", "it is one of LP, QST, ET, CT"),
         ({"shardin": "off"}, "the backend `multicore` has no experiment `shardin`", "did you mean `sharding`?"),
-        ({"x": "y"}, "the backend `multicore` has no experiment `x`", "experiments: scheduler, reordering, sharding, gate"),
+        (
+            {"x": "y"}, "the backend `multicore` has no experiment `x`",
+            "experiments: scheduler, reordering, sharding, gate, width",
+        ),
     ],
 )  # fmt: skip
 def test_experiments_that_there_are_not(experiment: dict[str, str], message: str, help_: str) -> None:

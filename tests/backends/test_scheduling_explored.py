@@ -45,9 +45,13 @@ def run(
     cores: int = 9,
     locks: Sequence[Sequence[int]] = (),
     places: Sequence[range | None] = (),
+    widths: str = "fixed",
     **options: Any,
 ) -> Callable[[], Scenario]:
-    """A run. A queue holds one item, but for those that lead from a task to itself. `places`: the workers of each task."""
+    """A run. A queue holds one item, but for those that lead from a task to itself. `places`: the workers of each task.
+
+    `widths`: how wide a task of several workers is.
+    """
 
     def make() -> Scenario:
         queues = [
@@ -67,10 +71,14 @@ def run(
                 kind,
             )
             task.locks = tuple(made[place] for place in locks[index]) if locks else ()
+            if kind.several and widths != "fixed":
+                task.width = task.widest = workers
             task.cores = next((sets[each] for each in places[index : index + 1] if each is not None), None)
             tasks.append(task)
         ready = LastFirst(range(len(tasks)))
-        machine = scheduler(tasks, queues, ready, workers=workers, cores=cores, batch=1, bound=1)
+        machine = scheduler(
+            tasks, queues, ready, workers=workers, cores=cores, batch=1, bound=1, widths=widths
+        )
         entries = [out for out in outs if out.queue.producer is None]
         return Model(machine, tasks, queues, entries, turns, expected, **options).scenario()
 
@@ -117,6 +125,11 @@ RUNS: dict[str, Any] = {
     "a reader that is blocked, one worker that is stopped": {**BLOCKS, "stops": True, "workers": 1},
     "locks": LOCKS,
     "several workers in a task": LONE,
+    "several workers, now more and now fewer, in a task": {
+        **LONE,
+        "turns": [[(0, 1), (0, 2)], [(0, 3)]],
+        "widths": "changing",
+    },
     "groups, light steps": {**GROUPS, "seconds": 0.0},
     "groups that are stopped": {**GROUPS, "turns": [[(0, 1)]], "stops": True, "expected": {1: [1]}},
     "groups with pauses": {**GROUPS, "turns": [[(0, 1)]], "expected": {1: [1]}, "pauses": True},
@@ -140,6 +153,9 @@ LARGER: dict[str, Any] = {
     },
     "locks in a line": {**LINE, "locks": [[0], [0]]},
     "several workers in a task": SHARED,
+    "several workers, now more and now fewer, in a task before another": {
+        **SHARED, "turns": [[(0, 1)], [(0, 2)]], "widths": "changing",
+    },
     "several workers in a task with pauses": {**SHARED, "pauses": True},
     "a quiet branch": QUIET,
     "a loop, three workers": {**LOOP, "workers": 3},

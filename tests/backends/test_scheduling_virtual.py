@@ -78,8 +78,9 @@ def test_of_two_operators_each_has_as_many_workers_as_its_cost_asks_for() -> Non
     """One takes seven times as long as the other: nobody says how many workers each is to have."""
     both = ITEMS * (70e-6 + 10e-6)
     for workers in (2, 4, 8):
-        found, _ = heavy(UNLIKE, workers, change=70e-6, other=10e-6)
+        found, model = heavy(UNLIKE, workers, change=70e-6, other=10e-6)
         assert both / workers <= found.seconds < 1.1 * both / workers
+        assert [task.width for task in model.tasks if task.widest] == [workers, 1 if workers == 2 else 2]
 
 
 def test_operators_in_groups_have_the_workers_of_these_and_no_others() -> None:

@@ -89,6 +89,7 @@ class TimedRegion(Timed, Divided):
         self.slice = portion(self.batch, self.batch, self.item * self.batch, SLICE)
         self.order: ReorderBuffer[int] = ReorderBuffer(AHEAD * degree, self.send, self.drain)
         self.free = degree
+        self.width = self.widest = degree
         self.worklist: Worklist[int, int] = Worklist(self.order, self.found)
         self.detached = (0, 0)
 
@@ -142,8 +143,17 @@ def play(model: Model) -> Played:
     return Played(model.now, tuple(busy), woken)
 
 
-def planned(plan: Plan, costs: Mapping[str, float], turns: Sequence[int], reading: float = 0.0) -> Model:
-    """A model of a plan with one input. `costs`: seconds an item by instance; `turns`: the items of each, read in `reading`."""
+def planned(
+    plan: Plan,
+    costs: Mapping[str, float],
+    turns: Sequence[int],
+    reading: float = 0.0,
+    widths: str = "measured",
+) -> Model:
+    """A model of a plan with one input. `costs`: seconds an item by instance; `turns`: the items of each, read in `reading`.
+
+    `widths`: how wide regions are (see `Widths`).
+    """
     outputs = [edge.name for edge in plan.edges if edge.consumer is None]
     places = {name: len(plan.nodes) + i for i, name in enumerate(outputs)}
     queues = {
@@ -184,6 +194,7 @@ def planned(plan: Plan, costs: Mapping[str, float], turns: Sequence[int], readin
         cores=plan.workers + 1,
         batch=plan.batch,
         bound=max(queue.bound for queue in queues.values()),
+        widths=widths,
     )
     entries = [out for out in outs if out.queue.producer is None]
     chunks = [[(0, [0] * items)] for items in turns]

@@ -1839,6 +1839,22 @@ BLOCKS: Final = (
         "for text in b.lines",
         "tests/backends/test_native_limits.py::test_what_functions_make_for_a_firing_is_gone_with_it",
     ),
+    Mutant(
+        "engine-in-a-circle",
+        "the tasks of a run that has ended still refer to each other",
+        "backends/multicore/run.py",
+        "            vars(task).clear()\n",
+        "            pass\n",
+        "tests/backends/test_multicore_native.py::test_what_a_run_has_used_is_gone_without_the_collector",
+    ),
+    Mutant(
+        "wide-while-idle",
+        "what takes little is narrow though workers have time",
+        "backends/multicore/scheduling/widths.py",
+        "if busy else each.widest",
+        "if busy or True else each.widest",
+        "tests/backends/test_widths.py::test_where_workers_have_time_all_may_be_at_it",
+    ),
 )
 
 FAULTS: Final = (

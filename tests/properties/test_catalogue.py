@@ -78,7 +78,7 @@ WAYS = st.builds(
     batch=st.sampled_from([1, 2, 7, 4096]),
     workers=st.sampled_from([1, 2, 3, 4, 5]),
     bound=st.sampled_from([1, 2, 5, 64]),
-    experiment=st.sampled_from([{}, {"gate": "open"}]),
+    experiment=st.sampled_from([{}, {"gate": "open"}, {"gate": "open", "width": "changing"}]),
     # other laws are about machine code: to make it takes longer than to run
     native=st.sampled_from(["off", "off", "off", "off", "on"]),
 )

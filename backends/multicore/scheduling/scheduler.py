@@ -20,6 +20,7 @@ from math import inf
 from typing import TYPE_CHECKING, Final
 
 from backends.multicore.scheduling.task import Outcome, State
+from backends.multicore.scheduling.widths import Widths
 from river.diagnostics import InternalError
 
 if TYPE_CHECKING:
@@ -74,12 +75,13 @@ class Scheduler:
         batch: int,
         bound: float = inf,
         near: Collection[int] = (),
+        widths: str = "fixed",
         show: Callable[[], str] = str,
     ) -> None:
         """`bound`: of the longest queue. `show`: the plan, for who has to find out why nothing can run.
 
         `near`: tasks that nobody is woken for if the reader can run them, however long they take; that is so where there is
-        one processor.
+        one processor. `widths`: see `Widths`.
         """
         self.tasks = tasks
         self.queues = queues
@@ -108,6 +110,7 @@ class Scheduler:
         self._stepping = [0.0] * len(tasks)  # seconds of each task since a turn was read
         self._others = 0.0  # seconds of all tasks but the longest for a turn, smoothed
         self._working = 0.0  # and of all of them
+        self._widths = Widths(tasks, workers, widths)
         self._show = show
 
     # -- the run
@@ -115,6 +118,7 @@ class Scheduler:
     def start(self, now: float) -> None:
         """All tasks may have something to do: initial items, or what a checkpoint left."""
         self._sent_at = now - READS
+        self._widths.start(now)
         for task in self.tasks:
             self._wake(task)
 
@@ -164,6 +168,9 @@ class Scheduler:
         self._working += (working - self._working) / 8
         self._others += (working - max(self._stepping, default=0.0) - self._others) / 8
         self._stepping = [0.0] * len(self._stepping)
+        for task in self._widths.turn(now):
+            if task.working:  # else it waits for nobody who is at it
+                self._wake(task)
         return True
 
     def sent(self, outs: Iterable[Out]) -> None:
@@ -249,6 +256,7 @@ class Scheduler:
         """A step has ended after so many seconds. `empty`: it may have been for nothing."""
         self.steps += 1
         self._stepping[task.index] += seconds
+        self._widths.took(task, seconds)
         if outcome is Outcome.SPLIT:
             task.working += 1  # and running: the worker is at it still
             task.most = max(task.most, task.working)
@@ -288,8 +296,9 @@ class Scheduler:
         else:
             self._call(1, now)
 
-    def rejoined(self, task: Task, now: float) -> None:
-        """A worker has done what it had taken out of a task."""
+    def rejoined(self, task: Task, seconds: float, now: float) -> None:
+        """A worker has done what it had taken out of a task, in so many seconds."""
+        self._widths.took(task, seconds)
         self.running -= 1
         task.working -= 1
         self._delivered(task.outs)
@@ -399,6 +408,9 @@ class Scheduler:
         return task
 
     def _queue(self, task: Task) -> None:
+        if task.working >= task.width:  # one of these wakes it
+            task.state = State.IDLE
+            return
         task.state = State.QUEUED
         (self._ready if task.cores is None else task.cores.ready).append(task)
 

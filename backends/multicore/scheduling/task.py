@@ -107,8 +107,9 @@ class Task:
 
     `cores`: the workers that run it, None for any and the reader. `locks`: what it acquires, in standard order, `held` of
     them are its own now. `missed`: input came while it ran. `led`: another task runs it in its own steps. `working`: workers
-    that go on with something that they took out of it (`Outcome.SPLIT`), `most` so far. `seconds`: how long workers ran it;
-    `batches`: how often something was fired, `counted` firings so far.
+    that go on with something that they took out of it (`Outcome.SPLIT`), `most` so far; `width`: how many there may be
+    now, up to `widest` (0: always as many), `changed` so often. `seconds`: how long workers ran it; `batches`: how often
+    something was fired, `counted` firings so far.
     """
 
     several: ClassVar[bool] = False
@@ -127,6 +128,9 @@ class Task:
         self.held = 0
         self.working = 0
         self.most = 0
+        self.width: float = math.inf
+        self.widest = 0
+        self.changed = 0
         self.seconds = 0.0
         self.batches = 0
         self.counted = 0
