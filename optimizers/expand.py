@@ -15,7 +15,7 @@ from attrs import field, frozen
 from attrs.validators import ge
 
 from optimizers.combining import SEQ, Parts, obstacle, parts, written_out
-from optimizers.fission import UNORDERED, unseen
+from optimizers.fission import UNORDERED, lasting, unseen
 from optimizers.fission import region as fissible
 from optimizers.queries import Names, changed, source, type_names, type_text
 from river.classes import evolve
@@ -240,6 +240,7 @@ class _Expansion:
         self.parts: dict[str, tuple[str, ...]] = {}
         self.lifts: dict[str, str] = {}
         self.span: Span | None = None
+        self.private = a.private(verified.graph)
         self.rotated = tuple(self.rotates(i) for i in range(len(regions) - 1))
 
     # -- how neighbours meet
@@ -367,7 +368,9 @@ class _Expansion:
                 name, "split_keys", ("T", self.text(stream.type)), ("key", _key(region.keys)), n
             )
         if region.keys:
-            return self.instance(name, "split_rows", *self.delta(stream.type), ("key", _key(region.keys)), n)
+            instances = any(lasting(self.graph.instances[m]) for m in region.members)
+            template = "split_instants" if instances else "split_rows"
+            return self.instance(name, template, *self.delta(stream.type), ("key", _key(region.keys)), n)
         assert stream.by is not None  # noqa: S101 - the strategy is for ordered queues
         by = ("by", s.Name(stream.by))
         return self.instance(name, "split_time", ("T", self.text(stream.type)), n, by)
@@ -506,8 +509,8 @@ class _Expansion:
         return changed(self.verified.program, change, self.operators)
 
     def result(self, name: str) -> list[Decl]:
-        """The union that keeps a divided variable part of the result, unless it is part of one already."""
-        if any(name in result.parts for result in self.graph.results):
+        """The union that keeps a divided variable part of the result, unless it is part of one already, or of none."""
+        if name in self.private or any(name in result.parts for result in self.graph.results):
             return []
         return [Result(name, self.parts[name], span=self.span)]
 
@@ -538,4 +541,6 @@ def _replicated(use: Use, region: str, replica: int, *, tagged: bool) -> list[a.
         found.append(a.Commutative())
     if said.keys is not None and not tagged:
         found.append(said.keys)
+    if said.apart is not None:  # what it keeps stays its own affair
+        found.append(said.apart)
     return found

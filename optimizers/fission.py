@@ -49,10 +49,11 @@ from river.il.groups import core_sets, cores_of
 from river.il.model import Keyed, Selectivity, Stateless, Unknown, instance_model
 from river.il.partial import Partial, partial
 from river.il.program import Program, Use
-from river.il.regions import BY_TIME, ByRows, Sharded, divided, divided_together, pays
+from river.il.regions import BY_TIME, MARKS, ByRows, Sharded, divided, divided_together, passed, pays, shown
 from river.il.rows import rowwise
 from river.lang import typed
 from river.lang import types as t
+from river.lang.values import default
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -347,6 +348,8 @@ def region(graph: g.Graph, members: tuple[int, ...]) -> Plan | Note:
     instances = [graph.instances[m] for m in members]
     for instance in instances:
         reason = _obstacle(graph, instance)
+        if reason is None and instance.index != members[0] and lasting(instance):
+            reason = MARKS
         if reason is not None:
             return Note(f"`{instance.use.operator}` {reason}", instance.use.span)
     models = [instance_model(i) for i in instances]
@@ -394,28 +397,39 @@ def _obstacle(graph: g.Graph, instance: g.Instance) -> str | None:
     model = instance_model(instance)
     if model.hidden:
         return "keeps items waiting between firings"
-    if isinstance(op, typed.Operator) and op.mark is not None:
+    apart = annotated(instance.use).apart
+    if isinstance(op, typed.Operator) and op.mark is not None and (apart is None or not carries(op)):
         return "acts on marks, of which each replica would see its own"
-    if isinstance(op, typed.Operator) and any(found.marks for found in item_findings(op)):
+    if isinstance(op, typed.Operator) and not lasting(instance) and any(f.marks for f in item_findings(op)):
         return "sends marks of its own"
     if instance.index in graph.looping:
         return "is part of a loop"
-    if isinstance(model.state, Unknown):
+    if isinstance(model.state, Unknown) and apart is None:
         return f"has state that is not known to be kept by key: {_shown(instance.variables)}"
     for variable in instance.variables:
         if len(users(graph, variable)) > 1:
             return f"shares `${variable}` with another operator"
-        if not _starts_empty(graph, variable):
+        if not _starts_empty(graph, variable, any_type=apart is not None):
             return f"has `${variable}`, which is not empty at first"
+        if apart is not None and shown(graph, variable):
+            return f"has `${variable}`, which is part of the result"
     return None
+
+
+def lasting(instance: g.Instance) -> bool:
+    """Whether an operator keeps rows until their time is over, so that each replica has to learn of every instant."""
+    op = instance.operator
+    return isinstance(op, typed.Operator) and op.mark is not None
 
 
 def _shown(variables: Iterable[str]) -> str:
     return ", ".join(f"`${v}`" for v in variables)
 
 
-def _starts_empty(graph: g.Graph, name: str) -> bool:
+def _starts_empty(graph: g.Graph, name: str, *, any_type: bool) -> bool:
     variable = next(v for v in graph.variables if v.name == name)
+    if any_type:
+        return bool(variable.initial == default(variable.type))
     return isinstance(variable.type, t.Map | t.OMap) and len(variable.initial) == 0
 
 
@@ -426,12 +440,19 @@ def _keys(instances: Sequence[g.Instance], models: Sequence[Model]) -> frozenset
     """
     found: frozenset[str] | None = None
     for instance, model, alive in zip(instances, models, _alive(instances, models), strict=True):
-        if isinstance(model.state, Keyed):
+        if names := _kept_by(instance, model):
             said = annotated(instance.use).keys
-            own = [k for k in model.state.keys[0] if said is None or k in said.fields] or model.state.keys[0]
+            own = [k for k in names if said is None or k in said.fields] or names
             reached = frozenset(alive[k] for k in own if k in alive)
             found = reached if found is None else found & reached
     return found
+
+
+def _kept_by(instance: g.Instance, model: Model) -> tuple[str, ...]:
+    """The fields by which an operator keeps items apart, or rows: as is seen, or as `@Apart` says; none if it keeps nothing."""
+    if (apart := annotated(instance.use).apart) is not None:
+        return apart.fields
+    return model.state.keys[0] if isinstance(model.state, Keyed) else ()
 
 
 def _alive(instances: Sequence[g.Instance], models: Sequence[Model]) -> Iterator[dict[str, str]]:
@@ -441,7 +462,7 @@ def _alive(instances: Sequence[g.Instance], models: Sequence[Model]) -> Iterator
     for instance, model in zip(instances, models, strict=True):
         here = arriving[instance.ins[0]]
         yield here
-        for queue, pairs in zip(instance.outs, model.forwarded, strict=True):
+        for queue, pairs in zip(instance.outs, passed(instance, model), strict=True):
             arriving[queue] = {out: here[source] for out, source in pairs if source in here}
 
 
@@ -484,6 +505,8 @@ def _ordered(
         )
         return Note(message, instances[-1].use.span)
     for instance, reached in zip(instances, _reaching(instances, models, keys), strict=True):
+        if annotated(instance.use).apart is not None:  # its author says that it may be given rows in parts
+            continue
         rows = rowwise(instance.operator)
         if rows.obstacle is not None:
             return Note(

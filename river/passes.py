@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeVar, Union
 
 from river.classes import field, frozen
 from river.diagnostics import Diagnostic, InternalError, Note, Rejected, Severity, closest
+from river.il.annotations import private
 from river.il.expand import named_operators
 from river.il.pretty import pretty
 from river.il.verify import verify
@@ -211,7 +212,7 @@ def _interface(graph: Graph) -> object:
 
 def _observed(graph: Graph) -> Iterable[str]:
     """The variables and unions that are part of a result."""
-    parts = {part for result in graph.results for part in result.parts}
+    parts = {part for result in graph.results for part in result.parts} | private(graph)
     yield from (v.name for v in graph.variables if v.name not in parts)
     yield from (result.name for result in graph.results)
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from river.il.annotations import Region
     from river.il.flow import Access
     from river.il.graph import Graph, Instance
+    from river.il.model import Model
 
 BY_TIME: Final = "time_merge"
 """The strategy whose results are put in order by their keys: with keys of its own, deltas divided by their rows."""
@@ -188,11 +189,16 @@ def _joining(graph: Graph, instance: Instance, before: Instance | None) -> tuple
 
 def kept(instance: Instance) -> Iterable[tuple[str, str]]:
     """The fields of the rows that an operator sends that are fields of those it gets, with the names of these."""
+    return passed(instance, instance_model(instance))[0]
+
+
+def passed(instance: Instance, model: Model) -> tuple[tuple[tuple[str, str], ...], ...]:
+    """By output the fields that an operator sends that are fields of what it gets, with the names of these; or of rows."""
     op = instance.operator
-    row = row_type(op.ports[0].type)
+    row = row_type(op.ports[0].type) if op.ports else None
     if isinstance(op, typed.Operator) and isinstance(row, t.Record) and carries(op):
-        return ((name, name) for name, _ in row.fields)
-    return instance_model(instance).forwarded[0]
+        return (tuple((name, name) for name, _ in row.fields),)
+    return model.forwarded
 
 
 def chain(graph: Graph, id_: str) -> tuple[int, ...]:
@@ -254,7 +260,7 @@ def _by_rows(graph: Graph, instance: Instance, keys: Sequence[str]) -> ByRows | 
     for var, name in zip(op.vars, instance.variables, strict=True):
         if var.written and initial[name] != default(var.type):
             return f"has `${name}`, which is not empty at first"
-        if var.written and said is not None and _seen(graph, name):
+        if var.written and said is not None and shown(graph, name):
             return f"has `${name}`, which is part of the result"
     names = tuple(keys) or names
     row = row_type(op.ports[0].type)
@@ -274,7 +280,7 @@ TAU: Final = "tau"
 """The key of queues of deltas."""
 
 
-def _seen(graph: Graph, name: str) -> bool:
+def shown(graph: Graph, name: str) -> bool:
     """Whether the program shows what is in a variable."""
     return any(view.variable == name for view in graph.views) or any(
         name in result.parts for result in graph.results

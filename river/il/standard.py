@@ -271,6 +271,15 @@ def _delta(shape: Shape) -> str:
 
 
 def _split_rows(shape: Shape) -> str:
+    return _dealing_rows("split_rows", shape)
+
+
+def _split_instants(shape: Shape) -> str:
+    return _dealing_rows("split_instants", shape, all_=True)
+
+
+def _dealing_rows(name: str, shape: Shape, *, all_: bool = False) -> str:
+    """What deals the rows of deltas; `all_`: each output gets a delta for each instant."""
     delta = _delta(shape)
     outs = _list(f"o{i}: {delta} by tau" for i in shape.each)
     lists = _words(f"var ins{i}: list<#R> = []; var del{i}: list<#R> = [];" for i in shape.each)
@@ -278,13 +287,13 @@ def _split_rows(shape: Shape) -> str:
     deleted = _choice(shape, "to", lambda i: f"push(del{i}, row);")
     whole = " or len(d.ins) + len(d.del) == 0"
     sends = "\n    ".join(
-        f"mark o{i} d.tau; if len(ins{i}) + len(del{i}) > 0{'' if i else whole} "
-        f"{{ emit o{i} {{tau: d.tau, ins: ins{i}, del: del{i}}}; }}"
+        f"mark o{i} d.tau; {_filled(i, whole, all_=all_)}emit o{i} {{tau: d.tau, ins: ins{i}, del: del{i}}};"
+        f"{'' if all_ else ' }'}"
         for i in shape.each
     )
     choice = f"let to = rem.trunc(hash64(#key(row)), {shape.n});"
     return f"""template <#R: type, #key: fn(#R) -> any>
-operator split_rows(x: {delta} by tau) -> ({outs}) {{
+operator {name}(x: {delta} by tau) -> ({outs}) {{
   on x(d) {{
     {lists}
     for row in d.ins {{ {choice} {inserted} }}
@@ -292,6 +301,11 @@ operator split_rows(x: {delta} by tau) -> ({outs}) {{
     {sends}
   }}
 }}"""
+
+
+def _filled(output: int, whole: str, *, all_: bool) -> str:
+    """The test whether an output of a split gets a delta; the first one gets those without rows, too."""
+    return "" if all_ else f"if len(ins{output}) + len(del{output}) > 0{'' if output else whole} {{ "
 
 
 def _merge_rows(shape: Shape) -> str:
@@ -345,5 +359,6 @@ GENERATED: Final[Mapping[str, Generated]] = {
     "split_keys": Generated(("n", "by?"), _split_keys),
     "gather": Generated(("n",), _gather),
     "split_rows": Generated(("n", "Tau?"), _split_rows),
+    "split_instants": Generated(("n", "Tau?"), _split_instants),
     "merge_rows": Generated(("n", "Tau?"), _merge_rows),
 }

@@ -1006,7 +1006,7 @@ PASSES: Final = (
         "marks-from-every-replica",
         "an operator that sends marks of its own is replicated",
         "optimizers/fission.py",
-        "if isinstance(op, typed.Operator) and any(found.marks for found in item_findings(op)):",
+        "if isinstance(op, typed.Operator) and not lasting(instance) and any(f.marks for f in item_findings(op)):",
         "if False:",
         "tests/optimizers/test_guards.py::test_fission_says_why_not",
     ),
