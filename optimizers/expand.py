@@ -46,7 +46,7 @@ TAGS: Final = ("seqno", "seqno_marks")
 class Region:
     """An annotated region: operators, each behind the one that feeds it.
 
-    `exits`: the queues by which items leave it, with their strategies; `entries`: how many operators nobody in it feeds.
+    `exits`: the queues by which items leave it, with their strategies; `entries`: those by which they come.
     """
 
     id: str
@@ -56,7 +56,7 @@ class Region:
     epoch: int
     members: tuple[int, ...]
     exits: tuple[tuple[str, str], ...]
-    entries: int
+    entries: tuple[str, ...]
 
 
 @frozen
@@ -77,7 +77,7 @@ class Expand:
         graph = verified.graph
         yield from parts(graph, platform, self.epoch)
         regions = _regions(graph, self.epoch)
-        entries = {region.members[0]: region for region in regions}
+        entries = {region.members[0]: region for region in regions if len(region.entries) == 1}
         following: dict[str, Region] = {}
         for region in regions:
             ends = [graph.queues[out].consumer for out, _ in region.exits]
@@ -100,11 +100,10 @@ class Expand:
             return None if found is None else Note(*found)
         tagging = TAGS if len(site.regions) == 1 else (*TAGS, "round_robin")
         for region in site.regions:
-            if region.entries != 1:
+            if len(region.entries) > 1 and region.strategy != BY_TIME:
                 use = graph.instances[region.members[0]].use
-                return Note(
-                    f"the region `{region.id}` has {region.entries} entries, and a split has one", use.span
-                )
+                message = f"the region `{region.id}` has {len(region.entries)} entries, which no instants keep together"
+                return Note(message, use.span)
             if (note := _shown(graph, region)) is not None:
                 return note
             for member in region.members:
@@ -150,7 +149,7 @@ def _region(id_: str, members: Sequence[g.Instance], epoch: int) -> Region:
         own = annotated(member.use).leaving(what, len(leaving))
         exits += zip(leaving, own, strict=True)
     indices = tuple(member.index for member in members)
-    entries = sum(made.isdisjoint(member.ins) for member in members)
+    entries = tuple(queue for member in members for queue in member.ins if queue not in made)
     return Region(id_, what.what, what.keys, degree, stated, indices, tuple(exits), entries)
 
 
@@ -184,13 +183,15 @@ def _serial(graph: g.Graph, instance: g.Instance, region: Region) -> str | None:
     op = instance.operator
     if annotated(instance.use).combined:
         return "works on blocks of an input, which are not written out"
-    if len(op.ports) != 1:
-        return f"has {len(op.ports)} inputs: a split is for one"
+    if len(op.ports) != 1 and region.strategy != BY_TIME:
+        return f"has {len(op.ports)} inputs: only those of deltas are split alike"
     if instance.index in graph.looping:
         return "is part of a loop"
     if region.strategy in SERIAL and any(end.by is not None for end in (*op.ports, *op.outs)):
         return "has ordered queues, whose items tell their order: no serial numbers are joined to them"
-    if isinstance(op, typed.Operator) and (op.ports[0].initial or not op.items):
+    if isinstance(op, typed.Operator) and (
+        any(port.initial for port in op.ports) or not (op.items or op.merge)
+    ):
         return "keeps items waiting between firings"
     if region.strategy == BY_TIME and region.keys:
         found = fissible(graph, region.members)
@@ -273,11 +274,12 @@ class _Expansion:
         """The program with the regions written out."""
         flows: tuple[str, ...] = ()
         for i, region in enumerate(self.regions):
-            entry = self.graph.instances[region.members[0]]
-            self.span = entry.use.span
-            turned = i > 0 and self.rotated[i - 1]
-            flows = self.rotation(i, flows) if turned else self.split(i, entry.ins[0])
-            leaving = self.replicas(i, flows)
+            self.span = self.graph.instances[region.members[0]].use.span
+            if i > 0 and self.rotated[i - 1]:
+                coming = {region.entries[0]: self.rotation(i, flows)}
+            else:
+                coming = {queue: self.split(i, queue) for queue in region.entries}
+            leaving = self.replicas(i, coming)
             if i + 1 < len(self.regions) and self.rotated[i]:
                 ((queue, _),) = region.exits
                 flows = leaving[queue]
@@ -295,10 +297,13 @@ class _Expansion:
             by = instance.operator.outs[instance.outs.index(queue)].by
         return _Stream(found.type, found.by or by)
 
-    def entry(self, i: int) -> _Stream:
-        """What enters region `i` in the original program, as its first operator takes it."""
-        first = self.graph.instances[self.regions[i].members[0]]
-        return _Stream(first.operator.ports[0].type, first.operator.ports[0].by)
+    def entering(self, queue: str) -> _Stream:
+        """What enters a region by a queue of the original program, as the operator takes it."""
+        end = self.graph.queues[queue].consumer
+        assert end is not None  # noqa: S101 - an operator of the region takes it
+        instance = self.graph.instances[end.instance]
+        port = instance.operator.ports[instance.ins.index(queue)]
+        return _Stream(port.type, port.by)
 
     def text(self, type_: t.Type) -> s.TypeExpr:
         return type_text(type_, self.types)
@@ -336,7 +341,7 @@ class _Expansion:
 
     def split(self, i: int, queue: str) -> tuple[str, ...]:
         """The split of region `i`, before which nothing is divided."""
-        region, stream = self.regions[i], self.entry(i)
+        region, stream = self.regions[i], self.entering(queue)
         n = ("n", s.Int(region.degree))
         type_ = ("T", self.text(stream.type))
         outs = self.queues(queue, region.degree)
@@ -355,13 +360,13 @@ class _Expansion:
             weights = ("w", s.ListValue((s.Int(1),) * region.degree))
             operator = self.instance(name, "rr_split", type_, weights)
         else:
-            operator = self.plain_split(i, name)
+            operator = self.plain_split(i, stream, name)
         self.use("split", i, None, operator, (queue,), outs)
         return outs
 
-    def plain_split(self, i: int, name: str) -> str:
+    def plain_split(self, i: int, stream: _Stream, name: str) -> str:
         """A split that neither counts nor tags."""
-        region, stream = self.regions[i], self.entry(i)
+        region = self.regions[i]
         n = ("n", s.Int(region.degree))
         if region.strategy != "time_merge":
             return self.instance(
@@ -410,8 +415,8 @@ class _Expansion:
     def rotation(self, i: int, flows: tuple[str, ...]) -> tuple[str, ...]:
         """A split after each of `flows`, the replicas of the region before, and a merge before each of this one's."""
         before, region = self.regions[i - 1], self.regions[i]
-        queue = self.graph.instances[region.members[0]].ins[0]
-        stream = self.entry(i)
+        (queue,) = region.entries
+        stream = self.entering(queue)
         n = ("n", s.Int(region.degree))
         if self.tagged(i):
             tag = ("T", self.tag(stream.type))
@@ -426,7 +431,7 @@ class _Expansion:
                 before, f"{before.id}_merge", self.stream(queue), len(flows), before.strategy
             )
         else:
-            split = self.plain_split(i, f"{region.id}_split")
+            split = self.plain_split(i, stream, f"{region.id}_split")
             merge = self.plain_merge(
                 before, f"{before.id}_merge", self.stream(queue), len(flows), before.strategy
             )
@@ -448,10 +453,9 @@ class _Expansion:
 
     # -- replicas
 
-    def replicas(self, i: int, flows: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
-        """The replicas of region `i` on its flows; what they send, by the queue of the original program."""
+    def replicas(self, i: int, taken: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+        """The replicas of region `i` on what is `taken`; that and what they send, by the queue of the original program."""
         region = self.regions[i]
-        taken = {self.graph.instances[region.members[0]].ins[0]: flows}
         for member in region.members:
             instance = self.graph.instances[member]
             self.span = instance.use.span
@@ -461,12 +465,13 @@ class _Expansion:
                 v for v, p in zip(instance.variables, instance.operator.vars, strict=True) if p.written
             }
             taken |= {out: self.queues(out, region.degree) for out in instance.outs}
-            for m, flow in enumerate(taken[instance.ins[0]]):
+            for m in range(region.degree):
+                coming = [taken[queue][m] for queue in instance.ins]
                 own = [f"${variables[v][m]}" for v in instance.variables]
                 left = [f"${variables[v][m]}" for v in instance.variables if v in written]
                 sent = [taken[out][m] for out in instance.outs]
                 said = _replicated(instance.use, region.id, m, tagged=self.tagged(i))
-                self.use("replica", i, m, operator, (flow, *own), (*sent, *left), said)
+                self.use("replica", i, m, operator, (*coming, *own), (*sent, *left), said)
         return taken
 
     def lifted(self, operator: str) -> str:

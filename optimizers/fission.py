@@ -5,7 +5,7 @@ with an ordered runtime of its own obeys them as they stand, the pass `expand` m
 
 Regions are formed from left to right, as large as possible. A region is a tree of operators without state, or with state
 that is keyed by fields which reach all of them; neighbours with other keys begin the next region, and a shuffle is
-between the two. It has one entry, and any number of exits, each of which has a strategy (`@Exits`, where it is not that of the
+between the two. A join of deltas may be in it with what feeds it, if both sides are split by the same fields; else it has one entry, and any number of exits, each of which has a strategy (`@Exits`, where it is not that of the
 region): what nobody sees the order of is not put in order.
 
     strategy      queues                            split            merge
@@ -112,18 +112,23 @@ class Fission:
         here = platform.cores * platform.machines
         degrees = {i.index: self.wanted(i, here) for i in graph.instances}
         seen: set[int] = set()
+        refused: list[Site] = []
         for start in topological(graph):
             degree = degrees[start]
             if degree == 1 or start in seen:
                 continue
             members = (start,)
             alike = {index for index, own in degrees.items() if own == degree} - seen
-            while (after := _one_more(graph, members, alike)) is not None:
-                members = (*members, after)
+            while (longer := _one_more(graph, members, alike)) is not None:
+                members = longer
             members = _cut(graph, members)
-            seen.update(members)
-            if self.asked(graph, members) or isinstance(region(graph, members), Plan):
+            asked, works = self.asked(graph, members), not all(lasting(graph.instances[m]) for m in members)
+            if (asked or works) and isinstance(region(graph, members), Plan):
+                seen.update(members)
                 yield Site(members, degree)
+            elif asked:
+                refused.append(Site(members, degree))
+        yield from (site for site in refused if seen.isdisjoint(site.members))
 
     def alone(self, graph: g.Graph, platform: Platform) -> Iterable[Site]:
         """The operators that may be regions of their own, and those that were to be and nothing else makes parallel."""
@@ -327,11 +332,31 @@ def _fused_outside_of(graph: g.Graph, member: int, members: tuple[int, ...]) -> 
 # ------------------------------------------------------------------------------------------------------------- safety
 
 
-def _one_more(graph: g.Graph, members: tuple[int, ...], alike: Collection[int]) -> int | None:
-    """An operator of some behind `members` that can be in one region with them; None if there is none."""
-    after = (each for member in members for each in successors(graph, graph.instances[member]))
-    fits = (each for each in after if each in alike and each not in members)
-    return next((each for each in fits if isinstance(region(graph, (*members, each)), Plan)), None)
+def _one_more(graph: g.Graph, members: tuple[int, ...], alike: Collection[int]) -> tuple[int, ...] | None:
+    """The members and one more that can be in their region: behind them, or before a join; None if there is none."""
+    instances = [graph.instances[member] for member in members]
+    after = (each for instance in instances for each in successors(graph, instance))
+    joins = any(len(instance.ins) > 1 for instance in instances)
+    joined = (queue for instance in instances if joins for queue in instance.ins)
+    ends = (graph.queues[queue].producer for queue in joined)
+    before = (end.instance for end in ends if end is not None)
+    for each in (*after, *before):
+        if each in alike and each not in members:
+            longer = _with(graph, members, each)
+            if isinstance(region(graph, longer), Plan):
+                return longer
+    return None
+
+
+def _with(graph: g.Graph, members: tuple[int, ...], one: int) -> tuple[int, ...]:
+    """Members and one more, behind those that feed it."""
+    takes = graph.instances[one].ins
+    feeding = [
+        i for i, member in enumerate(members) if not set(graph.instances[member].outs).isdisjoint(takes)
+    ]
+    fed = any(set(graph.instances[one].outs) & set(graph.instances[member].ins) for member in members)
+    place = len(members) if not fed else max(feeding, default=-1) + 1
+    return (*members[:place], one, *members[place:])
 
 
 def _leaving(graph: g.Graph, members: Sequence[int]) -> Iterator[tuple[int, str]]:
@@ -346,22 +371,24 @@ def _leaving(graph: g.Graph, members: Sequence[int]) -> Iterator[tuple[int, str]
 def region(graph: g.Graph, members: tuple[int, ...]) -> Plan | Note:
     """How `members`, each behind the one that feeds it, can be a region, or why not; about the last, if the others can."""
     instances = [graph.instances[m] for m in members]
+    made = {queue for instance in instances for queue in instance.outs}
     for instance in instances:
         reason = _obstacle(graph, instance)
-        if reason is None and instance.index != members[0] and lasting(instance):
+        if reason is None and not made.isdisjoint(instance.ins) and lasting(instance):
             reason = MARKS
         if reason is not None:
             return Note(f"`{instance.use.operator}` {reason}", instance.use.span)
     models = [instance_model(i) for i in instances]
-    ordered = (
-        graph.queues[instances[0].ins[0]].by is not None and instances[0].operator.ports[0].by is not None
-    )
+    entering = list(_entering(instances))
+    ordered = all(graph.queues[queue].by is not None and port.by is not None for queue, port in entering)
     for instance in instances:
         ends = (*instance.operator.ports, *instance.operator.outs)
         if any((end.by is not None) != ordered for end in ends):
             return Note(f"`{instance.use.operator}` begins or ends an order of its items", instance.use.span)
     keys = _keys(instances, models)
-    if keys == frozenset():
+    if len(entering) > 1 and keys is not None:  # each entry is split by the same
+        keys = keys.intersection(*(_fields(port.type) for _, port in entering))
+    if keys == frozenset() or (len(entering) > 1 and keys is None):
         message = f"no key of `{instances[-1].use.operator}` reaches it unchanged through the region"
         return Note(message, instances[-1].use.span)
     if ordered:
@@ -392,10 +419,11 @@ def _exact(instances: Sequence[g.Instance], models: Sequence[Model]) -> dict[str
 def _obstacle(graph: g.Graph, instance: g.Instance) -> str | None:
     """Why one operator cannot be replicated, whatever its neighbours."""
     op = instance.operator
-    if len(op.ports) != 1:
-        return f"has {len(op.ports)} inputs: a region has one entry"
+    joins = isinstance(op, typed.Operator) and op.merge is not None
+    if len(op.ports) != 1 and not (joins and all(row_type(port.type) is not None for port in op.ports)):
+        return f"has {len(op.ports)} inputs, which are not deltas that it joins"
     model = instance_model(instance)
-    if model.hidden:
+    if model.hidden and not joins:
         return "keeps items waiting between firings"
     apart = annotated(instance.use).apart
     if isinstance(op, typed.Operator) and op.mark is not None and (apart is None or not carries(op)):
@@ -439,29 +467,46 @@ def _keys(instances: Sequence[g.Instance], models: Sequence[Model]) -> frozenset
     They are fields that every keyed operator keeps its state by, as they reach it: unchanged, perhaps renamed.
     """
     found: frozenset[str] | None = None
-    for instance, model, alive in zip(instances, models, _alive(instances, models), strict=True):
+    for instance, model, arriving in zip(instances, models, _alive(instances, models), strict=True):
         if names := _kept_by(instance, model):
             said = annotated(instance.use).keys
-            own = [k for k in names if said is None or k in said.fields] or names
-            reached = frozenset(alive[k] for k in own if k in alive)
+            own = [key for key in names if said is None or key[0] in said.fields] or names
+            came = (
+                {alive.get(name) for alive, name in zip(arriving, key, strict=True)} for key in own
+            )  # from all inputs of a join the same
+            reached = frozenset(
+                name for names in came if len(names) == 1 for name in names if name is not None
+            )
             found = reached if found is None else found & reached
     return found
 
 
-def _kept_by(instance: g.Instance, model: Model) -> tuple[str, ...]:
-    """The fields by which an operator keeps items apart, or rows: as is seen, or as `@Apart` says; none if it keeps nothing."""
+def _kept_by(instance: g.Instance, model: Model) -> list[tuple[str, ...]]:
+    """The fields by which an operator keeps items apart, or rows: of each what it is in each input; none if it keeps nothing.
+
+    As is seen, or as `@Apart` says.
+    """
     if (apart := annotated(instance.use).apart) is not None:
-        return apart.fields
-    return model.state.keys[0] if isinstance(model.state, Keyed) else ()
+        return [(name,) * len(instance.ins) for name in apart.fields]
+    return list(zip(*model.state.keys, strict=True)) if isinstance(model.state, Keyed) else []
 
 
-def _alive(instances: Sequence[g.Instance], models: Sequence[Model]) -> Iterator[dict[str, str]]:
-    """For each operator, which fields of its items are fields of those that come into the region, with the names there."""
-    first = instances[0]
-    arriving = {first.ins[0]: {name: name for name in _fields(first.operator.ports[0].type)}}
+def _entering(instances: Sequence[g.Instance]) -> Iterator[tuple[str, typed.Port]]:
+    """The queues by which items come into a region, with the ports that take them."""
+    made = {queue for instance in instances for queue in instance.outs}
+    for instance in instances:
+        ends = zip(instance.ins, instance.operator.ports, strict=True)
+        yield from ((queue, port) for queue, port in ends if queue not in made)
+
+
+def _alive(instances: Sequence[g.Instance], models: Sequence[Model]) -> Iterator[tuple[dict[str, str], ...]]:
+    """For each operator and input, which fields of its items are fields of those that come into the region, with their names."""
+    arriving = {queue: {name: name for name in _fields(port.type)} for queue, port in _entering(instances)}
     for instance, model in zip(instances, models, strict=True):
-        here = arriving[instance.ins[0]]
-        yield here
+        yield tuple(arriving[queue] for queue in instance.ins)
+        here = (
+            arriving[instance.ins[0]] if len(instance.ins) == 1 else {}
+        )  # which side a field is of is not known
         for queue, pairs in zip(instance.outs, passed(instance, model), strict=True):
             arriving[queue] = {out: here[source] for out, source in pairs if source in here}
 
@@ -470,7 +515,9 @@ def _reaching(
     instances: Sequence[g.Instance], models: Sequence[Model], keys: frozenset[str]
 ) -> tuple[bool, ...]:
     """For each operator, whether the values of `keys` reach it unchanged."""
-    return tuple(keys <= set(alive.values()) for alive in _alive(instances, models))
+    return tuple(
+        all(keys <= set(alive.values()) for alive in arriving) for arriving in _alive(instances, models)
+    )
 
 
 def _fields(type_: t.Type) -> tuple[str, ...]:

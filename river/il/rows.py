@@ -47,16 +47,28 @@ def rowwise(op: typed.Operator | typed.Extern) -> Handling:
 @lru_cache(1_000)
 def _rowwise(same: Same[typed.Operator]) -> Handling:
     op = same.value
-    if len(op.ports) != 1 or len(op.outs) != 1 or len(op.items) != 1 or op.mark is not None:
+    body, slots = _handler(op)
+    if body is None or len(op.outs) != 1 or op.mark is not None:
         return Handling("it has not one input and one output of deltas, or marks of its own")
-    if row_type(op.ports[0].type) is None or row_type(op.outs[0].type) is None:
+    if any(row_type(end.type) is None for end in (*op.ports, *op.outs)):
         return Handling("it does not turn deltas into deltas")
-    reading = _Rowwise(op.fns, {0: ITEM}, ONE)
+    reading = _Rowwise(op.fns, slots, ONE)
     try:
-        reading.block(op.items[0].body)
+        reading.block(body)
     except _Whole as whole:
         return Handling(str(whole))
     return Handling(None, reading.compares)
+
+
+def _handler(op: typed.Operator) -> tuple[typed.Block | None, dict[int, _Held]]:
+    """What is done with a delta, or with those of one instant, and what is in its slots then."""
+    match op.items, op.merge:
+        case (handler,), None if len(op.ports) == 1:
+            return handler.body, {0: ITEM}
+        case (), typed.MergeHandler(ports, _, body):
+            return body, {0: ONE, **dict.fromkeys(range(1, len(ports) + 1), SIDE)}
+        case _:
+            return None, {}
 
 
 class _Held(Enum):
@@ -65,14 +77,18 @@ class _Held(Enum):
     ONE = "a value of the instant, or of one row"
     ROWS = "its insertions or deletions, or a list made from them row by row"
     ITEM = "the delta itself"
+    SIDE = "a delta of the instant, where several inputs are merged, if there is one"
 
 
-ONE, ROWS, ITEM = _Held.ONE, _Held.ROWS, _Held.ITEM
+ONE, ROWS, ITEM, SIDE = _Held.ONE, _Held.ROWS, _Held.ITEM, _Held.SIDE
 
 
 @define(eq=False)
 class _Rowwise(Reading[_Held]):
     """The reading of one handler. `row`: the loop over rows that is open; `inner`: the names that live within one.
+
+    `side`: the names that live within what is done if an input has a delta; None outside. A part of the rows may have none of
+    that input, so nothing of it is seen outside but in the state, which is split by key, and in the rows that are sent.
 
     Read once: what a name is made of is known where it is introduced, and what is put into it later must be of one row. So
     is all that functions get, and what they give: they are not read.
@@ -81,6 +97,7 @@ class _Rowwise(Reading[_Held]):
     depth: ClassVar[int] = 0
     row: Loop | None = None
     inner: set[int] = field(factory=set[int])
+    side: set[int] | None = None
     emits: int = 0
     compares: bool = False
 
@@ -103,8 +120,12 @@ class _Rowwise(Reading[_Held]):
         self.bind(slot, fact)
         if self.row is not None:
             self.inner.add(slot)
+        if self.side is not None:
+            self.side.add(slot)
 
     def present(self, _bind: typed.Bind, fact: _Held, /) -> _Held:
+        if fact is SIDE:
+            return ITEM
         self.one(fact)
         return ONE
 
@@ -112,6 +133,13 @@ class _Rowwise(Reading[_Held]):
         self.one(fact)
 
     def branch(self, item: typed.Branch) -> None:
+        if isinstance(item.cond, typed.Bind) and self.of(item.cond.value) is SIDE:
+            if item.other is not None or self.side is not None or self.row is not None:
+                raise _Whole(TOGETHER)
+            self.side = set()
+            super().branch(item)
+            self.side = None
+            return
         lists = frozenset[typed.Expr]() if isinstance(item.cond, typed.Bind) else self.condition(item.cond)
         if lists:
             self.guarded(lists, item)
@@ -207,12 +235,27 @@ class _Rowwise(Reading[_Held]):
             case typed.Local() as whole if self.of(whole) is ITEM:
                 pass
             case typed.MakeRecord(_, (tau, inserted, deleted), _):
-                if not (isinstance(tau, typed.Get) and tau.index == 0 and self.of(tau.value) is ITEM):
+                if not self.instant(tau):
                     raise _Whole("it sends at other instants")
+                if self.side is not None and any(
+                    isinstance(rows, typed.Local) and rows.slot not in self.side
+                    for rows in (inserted, deleted)
+                ):  # where there are rows of another input only, they would not be sent
+                    raise _Whole(TOGETHER)
                 if self.of(inserted) is not ROWS or self.of(deleted) is not ROWS:
                     raise _Whole(TOGETHER)
             case _:
                 raise _Whole(TOGETHER)
+
+    def instant(self, tau: typed.Expr) -> bool:
+        """Whether a value is the instant of what is handled."""
+        match tau:
+            case typed.Get(_, value, 0):
+                return self.of(value) is ITEM
+            case typed.Local(_, 0):  # of inputs that are merged the key
+                return self.of(tau) is ONE
+            case _:
+                return False
 
     # -- expressions
 
@@ -224,8 +267,9 @@ class _Rowwise(Reading[_Held]):
             case typed.At(_, value, index, _):
                 self.one(self.of(index))
                 return self.target(value)
-            case typed.Local(_, slot) if (
-                self.row is not None and slot not in self.inner and self.of(place) is ONE
+            case typed.Local(_, slot) if self.of(place) is ONE and (
+                (self.row is not None and slot not in self.inner)
+                or (self.side is not None and slot not in self.side)
             ):
                 raise _Whole(TOGETHER)
             case _:

@@ -181,6 +181,20 @@ CATALOGUE: Final[Mapping[str, Sample]] = {
         " if len(ins) > 0 { emit o0 {tau: x.tau, ins: ins, del: []}; } }",
         "map<i64, i64>", keys="n", weight=2,
     ),
+    "meet": Sample(
+        "DD", "D", "on merge(x0(l), x1(r)) {"
+        " if r is r { for y in r.ins { with s = $v[y.k] else 0 { s = s +% y.n; } } for y in r.del { with s = $v[y.k] else 0 { s = s -% 1; } } }"
+        " if l is l { var ins: list<T> = []; for x in l.ins { push(ins, {k: x.k, n: get($v, x.k, 0)}); }"
+        " if len(ins) > 0 { emit o0 {tau: key, ins: ins, del: []}; } } }",
+        "map<string, i64>", keys="k", weight=4,
+    ),
+    "united": Sample(
+        "DD", "D", "on merge(x0(l), x1(r)) { var ins: list<T> = []; var del: list<T> = [];"
+        " if l is l { for x in l.ins { push(ins, x); } for x in l.del { push(del, x); } }"
+        " if r is r { for x in r.ins { push(ins, x); } for x in r.del { push(del, x); } }"
+        " emit o0 {tau: key, ins: ins, del: del}; }",
+        weight=2,
+    ),
     "flat": Sample("D", "T", "on x0(x) { for r in x.ins { emit o0 r; } }"),
     "last_row": Sample("D", "H", "on x0(x) { var n = 0; for r in x.ins { n = r.n; } emit o0 {tau: x.tau, h: n}; }"),
     "folded": Sample(
@@ -353,6 +367,20 @@ def catalogue_cases(draw: st.DrawFn, steps: int = 6, items: int = 4, *, free: bo
         build.use(name, kind, ins, draw(_said(kind)), share=share, view=draw(st.booleans()))
     data = {f"i{number}": draw(_items(type_, items)) for number, type_ in enumerate(chosen)}
     return ProgramCase(build.text(), data, by_line=True)
+
+
+@st.composite
+def joined_cases(draw: st.DrawFn) -> ProgramCase:
+    """Programs on two inputs of deltas, whose operators are all to be replicated: a join, what feeds it, and what reads it."""
+    build = _begun("DD")
+    alone = [name for name, kind in CATALOGUE.items() if kind.ins == kind.outs == "D"]
+    before = draw(st.lists(st.sampled_from(alone), max_size=2))
+    after = draw(st.lists(st.sampled_from(["select", "loud", "rows", *alone]), max_size=1))
+    for name in (*before, draw(st.sampled_from(["meet", "united"])), *after):
+        kind = CATALOGUE[name]
+        ins = [build.take("D", draw(st.integers(0, 1))) for _ in kind.ins]
+        build.use(name, kind, ins, "@Parallel() ", share=False, view=False)
+    return ProgramCase(build.text(), {f"i{number}": draw(_items("D", 4)) for number in (0, 1)}, by_line=True)
 
 
 @st.composite

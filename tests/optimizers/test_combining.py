@@ -177,11 +177,11 @@ def test_an_order_that_is_seen_is_not_given_up() -> None:
         assert remarks == ["no expand: `y` is to leave the region `r` in any order, which can be seen"]
 
 
-def test_a_split_is_for_one_entry() -> None:
+def test_several_entries_are_split_by_what_instants_keep_together() -> None:
     said = "@Parallel(2) @Region(r, seqno_marks)"
     text = (
         BOTH
         + f"input u: i64; output w: i64; {said} (z, a) <- both(x); {said} (w) <- few(u); ($n) <- sum(a, $n); (y) <- few(z);"
     )
     _, remarks = opted(text, Expand())
-    assert remarks == ["no expand: the region `r` has 2 entries, and a split has one"]
+    assert remarks == ["no expand: the region `r` has 2 entries, which no instants keep together"]

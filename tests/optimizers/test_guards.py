@@ -44,7 +44,7 @@ FISSION = {
             "operator f(x: T, y: T) -> (a: T) { phase 1 on x(t) { emit a t; } phase 1 on y(t) { emit a t; } }"
             " input p: T; input r: T; output q: T; @Parallel() (q) <- f(p, r);"
         ),
-        "`f` has 2 inputs: a region has one entry",
+        "`f` has 2 inputs, which are not deltas that it joins",
     ),
     "rated": (
         "operator f(x: T) -> (a: T) { on x[pop 2](t) { emit a t[0]; } } input p: T; output q: T; @Parallel() (q) <- f(p);",
@@ -437,6 +437,34 @@ def test_rows_that_are_looked_at_one_by_one() -> None:
         is None
     )
     assert reading("emit a {tau: x.tau, ins: bag_minus(x.ins, x.del), del: del};") is None
+
+
+SIDES = {
+    "or else": "if l is l { for x in l.ins { push(ins, x); } } else { del = ins; } emit a {tau: key, ins: ins, del: []};",
+    "only of both": "if l is l { if r is r { for x in l.ins { push(ins, x); } } } emit a {tau: key, ins: ins, del: []};",
+    "sent for one": "if r is r { for y in r.ins { push(ins, y); } } if l is l { emit a {tau: key, ins: ins, del: []}; }",
+    "a number of one": "var n = 0; if l is l { n = 1; } if r is r { for y in r.ins { push(ins, {k: y.k, n: n}); } } emit a {tau: key, ins: ins, del: []};",
+}
+
+
+@pytest.mark.parametrize("name", SIDES)
+def test_sides_of_which_a_part_of_the_rows_has_none(name: str) -> None:
+    assert joining(SIDES[name]) is not None
+
+
+def test_sides_whose_rows_are_looked_at_one_by_one() -> None:
+    for body in (
+        "if l is l { for x in l.ins { push(ins, x); } } if r is r { for y in r.del { push(ins, y); } } emit a {tau: key, ins: ins, del: []};",
+        "if l is l { var own: list<T> = []; for x in l.ins { push(own, x); } if len(own) > 0 { emit a {tau: key, ins: own, del: []}; } }",
+    ):
+        assert joining(body) is None
+
+
+def joining(body: str) -> str | None:
+    """Why a join of deltas with this body looks at the rows of an instant together."""
+    text = f"operator f(d: D by tau, e: D by tau) -> (a: D by tau) {{ on merge(d(l), e(r)) {{ var ins: list<T> = []; var del: list<T> = []; {body} }} }}"
+    use = "input p: D by tau; input s: D by tau; output q: D by tau; (q) <- f(p, s);"
+    return rowwise(verify(parse(Source("p", f"{HEAD} {text} {use}")), LIBRARY).instances[0].operator).obstacle
 
 
 def reading(body: str) -> str | None:

@@ -30,7 +30,13 @@ from river.platform import Platform
 from river.plugins import pass_
 from river.profile import Profile, costed
 from river.testing import laws
-from river.testing.catalogue_strategies import CATALOGUE, catalogue_cases, region_cases, tree_cases
+from river.testing.catalogue_strategies import (
+    CATALOGUE,
+    catalogue_cases,
+    joined_cases,
+    region_cases,
+    tree_cases,
+)
 from river.testing.pass_laws import FAULT, Observations, check_pipelines, compared, results, variables
 from river.testing.program_strategies import delta_cases, item_cases
 
@@ -69,6 +75,7 @@ DRAWN = st.one_of(
     region_cases(),
     region_cases(),
     tree_cases(),
+    joined_cases(),
     RACES,
     item_cases(),
     delta_cases(),
