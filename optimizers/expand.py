@@ -150,7 +150,16 @@ def _region(id_: str, members: Sequence[g.Instance], epoch: int) -> Region:
         exits += zip(leaving, own, strict=True)
     indices = tuple(member.index for member in members)
     entries = tuple(queue for member in members for queue in member.ins if queue not in made)
+    if _timed(members, what):
+        exits = [(queue, BY_TIME) for queue, _ in exits]
+        return Region(id_, BY_TIME, (), degree, stated, indices, tuple(exits), entries)
     return Region(id_, what.what, what.keys, degree, stated, indices, tuple(exits), entries)
+
+
+def _timed(members: Sequence[g.Instance], what: a.Region) -> bool:
+    """Whether all items of a region tell their order, so that it needs no numbers to be kept."""
+    ends = (end for member in members for end in (*member.operator.ports, *member.operator.outs))
+    return what.what in SERIAL and not what.keys and all(end.by is not None for end in ends)
 
 
 def _shown(graph: g.Graph, region: Region) -> Note | None:
@@ -193,7 +202,7 @@ def _serial(graph: g.Graph, instance: g.Instance, region: Region) -> str | None:
         any(port.initial for port in op.ports) or not (op.items or op.merge)
     ):
         return "keeps items waiting between firings"
-    if region.strategy == BY_TIME and region.keys:
+    if region.strategy == BY_TIME:
         found = fissible(graph, region.members)
         if isinstance(found, Note):
             return f"is in a region whose rows only a runtime keeps in order: {found.message}"

@@ -5,8 +5,9 @@ with an ordered runtime of its own obeys them as they stand, the pass `expand` m
 
 Regions are formed from left to right, as large as possible. A region is a tree of operators without state, or with state
 that is keyed by fields which reach all of them; neighbours with other keys begin the next region, and a shuffle is
-between the two. A join of deltas may be in it with what feeds it, if both sides are split by the same fields; else it has one entry, and any number of exits, each of which has a strategy (`@Exits`, where it is not that of the
-region): what nobody sees the order of is not put in order.
+between the two. A join of deltas may be in it with what feeds it, if both sides are split by the same fields; else it has one
+entry. It has any number of exits, each of which has a strategy (`@Exits`, where it is not that of the region): what nobody
+sees the order of is not put in order.
 
     strategy      queues                            split            merge
     round_robin   in no order                       in turns         in turns; every firing sends exactly one item

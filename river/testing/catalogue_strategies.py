@@ -183,7 +183,8 @@ CATALOGUE: Final[Mapping[str, Sample]] = {
     ),
     "meet": Sample(
         "DD", "D", "on merge(x0(l), x1(r)) {"
-        " if r is r { for y in r.ins { with s = $v[y.k] else 0 { s = s +% y.n; } } for y in r.del { with s = $v[y.k] else 0 { s = s -% 1; } } }"
+        " if r is r { for y in r.ins { with s = $v[y.k] else 0 { s = s +% y.n; } }"
+        " for y in r.del { with s = $v[y.k] else 0 { s = s -% 1; } } }"
         " if l is l { var ins: list<T> = []; for x in l.ins { push(ins, {k: x.k, n: get($v, x.k, 0)}); }"
         " if len(ins) > 0 { emit o0 {tau: key, ins: ins, del: []}; } } }",
         "map<string, i64>", keys="k", weight=4,

@@ -443,7 +443,10 @@ SIDES = {
     "or else": "if l is l { for x in l.ins { push(ins, x); } } else { del = ins; } emit a {tau: key, ins: ins, del: []};",
     "only of both": "if l is l { if r is r { for x in l.ins { push(ins, x); } } } emit a {tau: key, ins: ins, del: []};",
     "sent for one": "if r is r { for y in r.ins { push(ins, y); } } if l is l { emit a {tau: key, ins: ins, del: []}; }",
-    "a number of one": "var n = 0; if l is l { n = 1; } if r is r { for y in r.ins { push(ins, {k: y.k, n: n}); } } emit a {tau: key, ins: ins, del: []};",
+    "a number of one": (
+        "var n = 0; if l is l { n = 1; } if r is r { for y in r.ins { push(ins, {k: y.k, n: n}); } }"
+        " emit a {tau: key, ins: ins, del: []};"
+    ),
 }
 
 
@@ -453,16 +456,19 @@ def test_sides_of_which_a_part_of_the_rows_has_none(name: str) -> None:
 
 
 def test_sides_whose_rows_are_looked_at_one_by_one() -> None:
-    for body in (
-        "if l is l { for x in l.ins { push(ins, x); } } if r is r { for y in r.del { push(ins, y); } } emit a {tau: key, ins: ins, del: []};",
-        "if l is l { var own: list<T> = []; for x in l.ins { push(own, x); } if len(own) > 0 { emit a {tau: key, ins: own, del: []}; } }",
-    ):
-        assert joining(body) is None
+    sides = "if l is l { for x in l.ins { push(ins, x); } } if r is r { for y in r.del { push(ins, y); } }"
+    assert joining(f"{sides} emit a {{tau: key, ins: ins, del: []}};") is None
+    own = "var own: list<T> = []; for x in l.ins { push(own, x); }"
+    assert (
+        joining(f"if l is l {{ {own} if len(own) > 0 {{ emit a {{tau: key, ins: own, del: []}}; }} }}")
+        is None
+    )
 
 
 def joining(body: str) -> str | None:
     """Why a join of deltas with this body looks at the rows of an instant together."""
-    text = f"operator f(d: D by tau, e: D by tau) -> (a: D by tau) {{ on merge(d(l), e(r)) {{ var ins: list<T> = []; var del: list<T> = []; {body} }} }}"
+    begun = f"on merge(d(l), e(r)) {{ var ins: list<T> = []; var del: list<T> = []; {body} }}"
+    text = f"operator f(d: D by tau, e: D by tau) -> (a: D by tau) {{ {begun} }}"
     use = "input p: D by tau; input s: D by tau; output q: D by tau; (q) <- f(p, s);"
     return rowwise(verify(parse(Source("p", f"{HEAD} {text} {use}")), LIBRARY).instances[0].operator).obstacle
 

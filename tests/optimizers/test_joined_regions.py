@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,6 +16,8 @@ from river.platform import Platform
 from river.testing.seeds import chance
 
 if TYPE_CHECKING:
+    from random import Random
+
     from river.driver import Compiled
 
 HEAD = (
