@@ -37,8 +37,12 @@ def led(block: q.Select, report: Report, declared: Callable[[c.Query], str]) -> 
             "join them with one; a relation whose rows never change is a table, with a file of its own"
         )
         raise report.error("cql-values", message, first.span, help_line)
-    stars = tuple(q.Star(source.label, span=first.span) for source in block.sources)
-    items = tuple(each for item in block.items for each in (stars if item == q.Star() else (item,)))
+    labels = [source.label for source in block.sources]
+    items = tuple(
+        each
+        for item in block.items
+        for each in (item.of(labels) if isinstance(item, q.Star) and item.source is None else (item,))
+    )
     other = block.sources[place]
     if all(each.joining is None or each.joining.kind == "inner" for each in block.sources):
         sources = list(block.sources)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from frontends.cql import syntax as c
 from frontends.cql.ksql import in_groups, windows_said, within_said
+from frontends.cql.lateral import without_lateral
 from frontends.cql.ranked import numbered
 from frontends.cql.views import viewed
 from frontends.cql.window_tables import Named, TableOperand, micros, window_table
@@ -102,7 +103,7 @@ INSTEAD = {
     "limit": "`limit n` stands last, with a whole number; the last rows of a stream are `[rows n]`",
     "offset": "`limit n offset m` stands last",
     "fetch": "`limit n` stands last",
-    "lateral": "a query after `from` does not see the other sources",
+    "lateral": "a query after `from` that reads the sources before it is `lateral (select ... where t.k = r.k)`",
     "over": "what it is over stands behind it: `over (partition by a order by b)`",
     "rows": "a window of the last rows is `from s[rows 10]`",
     "+": "a number is positive without a sign",
@@ -193,8 +194,12 @@ def _with_lists(builder: SqlBuilder, block: q.Select) -> q.Select:
         message = "one list of a row is taken apart in a select list"
         span = added[1].span or Span(builder.source, 0, 0)
         builder.report("syntax-unnest", message, span, "write it after `from`: `unnest(xs) as x`")
-    stars = tuple(q.Star(source.label, span=block.span) for source in block.sources)
-    shown = tuple(each for item in items for each in (stars if item == q.Star() else (item,)))
+    labels = [source.label for source in block.sources]
+    shown = tuple(
+        each
+        for item in items
+        for each in (item.of(labels) if isinstance(item, q.Star) and item.source is None else (item,))
+    )
     return evolve(block, items=shown, sources=(*block.sources, *added))
 
 
@@ -308,6 +313,10 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
             f"derived_{span.start}" if alias is None else str(alias)
         )  # nobody else writes a name with a place
         return c.Derived(name, name, None, query, window, span=span)
+
+    def lateral(self, tree: Tree[Token], args: Args) -> q.Source:
+        _, query, *named = args
+        return evolve(self.derived(tree, [query, None, *named]), lateral=True)
 
     def ordered(self, tree: Tree[Token], args: Args) -> q.Select:
         body, order, limit = args
@@ -534,6 +543,7 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
 
     def select(self, tree: Tree[Token], args: Args) -> q.Select:
         block, windows = _as_of(in_groups(_with_lists(self, super().select(tree, args)))), args[-2]
+        block = without_lateral(self, block)
         return block if windows is None else self.with_windows(block, windows)
 
     def select_stream(self, tree: Tree[Token], args: Args) -> q.Select:

@@ -131,10 +131,11 @@ class Query(s.Node):
 
 @frozen
 class Derived(Source):
-    """`(query) [window] as alias` after `from`."""
+    """`(query) [window] as alias` after `from`; `lateral`: it may read the sources before it."""
 
     query: Query | None = None
     window: Window | None = None
+    lateral: bool = False
 
 
 @frozen

@@ -347,13 +347,18 @@ class _Select:
             match item:
                 case q.Item():
                     found.append(item)
-                case q.Star(label):
+                case q.Star(label, without):
                     if label is not None and label not in self.labels:
                         near = closest(label, self.labels)
                         self.report.error(
                             "sql-unknown-source", f"no source is called `{label}`", item.span, near
                         )
-                    found += self.every_column(label, item.span)
+                    every = self.every_column(label, item.span)
+                    titles = [title(each.value) for each in every]
+                    for name in (name for name in without if name not in titles and not item.spread):
+                        near = closest(name, [each for each in titles if each])
+                        self.report.error("sql-unknown-column", f"unknown column `{name}`", item.span, near)
+                    found += [each for each, of in zip(every, titles, strict=True) if of not in without]
         return tuple(found)
 
     def without_aliases(self, items: tuple[q.Item, ...]) -> q.Select:

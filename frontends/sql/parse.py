@@ -141,6 +141,10 @@ class SqlBuilder(ExprBuilder):
                 self.report("syntax-star", "only a source has `.*`", self.span(tree), "write `source.*`")
                 return q.Star(span=self.span(tree))
 
+    def star_without(self, tree: Tree[Token], args: Args) -> q.Star:
+        *of, _, names = args
+        return evolve(self.star(tree, of), without=tuple(map(str, names)))
+
     def sources(self, tree: Tree[Token], args: Args) -> tuple[q.Source, ...]:
         groups: list[tuple[q.Source, ...]] = [_as_tuple(arg) for arg in args]
         for group in groups if len(groups) > 1 else ():

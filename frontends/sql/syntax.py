@@ -11,6 +11,8 @@ from river.classes import field, frozen
 from river.lang import syntax as s
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from frontends.sql.typed import Fold
     from river.lang.types import Record
 
@@ -30,9 +32,15 @@ class Item(s.Node):
 
 @frozen
 class Star(s.Node):
-    """`*`, or `alias.*`: all columns."""
+    """`*`, or `alias.*`: all columns but those `without` which it is. `spread`: it was made of a star of all sources."""
 
     source: str | None = None
+    without: tuple[str, ...] = ()
+    spread: bool = False
+
+    def of(self, labels: Iterable[str]) -> tuple[Star, ...]:
+        """The same of each of some sources."""
+        return tuple(Star(label, self.without, spread=True, span=self.span) for label in labels)
 
 
 @frozen

@@ -125,6 +125,12 @@ def test_streams(query: str, same: str) -> None:
             "with w(b, n) as (select a + 1, count(*) + 1 from s group by a + 1) select b from w",
             "select a + 1 as b from s group by a + 1",
         ),
+        ("select * exclude (q, ts) from s", "select a, k from s"),
+        (
+            "select s.* except (ts), n from s, r where s.k = r.k",
+            "select s.a, s.k, s.q, n from s, r where s.k = r.k",
+        ),
+        ("select * exclude (ts), unnest(array[a]) as b from s", "select a, k, q, a as b from s"),
         ("select a from s where row(a, k) = row(3, 'x')", "select a from s where a = 3 and k = 'x'"),
         ("select a from s where (a, q) is not null", "select a from s where q is not null"),
         ("select a from s where (a, k) in (select 3, 'x')", "select a from s where a = 3 and k = 'x'"),
@@ -259,6 +265,7 @@ def test_texts_that_are_not_of_their_pattern_trap(text: str) -> None:
     ("query", "code"),
     [
         ("select a from s union select istream a from s", "syntax-stream"),
+        ("select * exclude (zz) from s", "sql-unknown-column"),
         ("select a from s where (a, k, 1) = (a, k)", "syntax-row"),
         ("select a from s where a in (select rstream a from s)", "syntax-nested"),
         ("select a from s#length(2)#time(3)", "syntax-view"),

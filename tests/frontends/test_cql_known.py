@@ -96,6 +96,10 @@ ROWS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("relation", "select n, l from s join (values (1, 'a'), (2, 'b')) as v(m, l) on m = n",
          "select n, case n when 1 then 'a' else 'b' end as l from s where n between 1 and 2"),
     ),
+    "Flink, PostgreSQL from r, lateral": (("relation",
+         "select w, t.x from t as u, lateral (select x from s where s.k = u.k order by x desc limit 2) as t",
+         "select w, x from (select * from s qualify row_number() over (partition by k order by x desc) <= 2) join t using (k)"),
+    ),
     "Spark lateral view": (
         ("relation", "select n, c from s lateral view explode(split(k, 'b')) l as c",
          "select n, c from s, unnest(split(k, 'b')) as c"),

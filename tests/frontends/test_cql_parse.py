@@ -315,7 +315,6 @@ WITHIN = "rows are chosen by `row_number() over (order by ...)`; p is a number t
             "select a from (values 1) v",
             "rows that are written out stand in parentheses: `values (1, 'a'), (2, 'b')`",
         ),
-        ("select a from s, lateral (select 1) t", "a query after `from` does not see the other sources"),
         (
             "select sum(a) over (order by a range between 3 preceding and 1 following) from s",
             "write `rows between 3 preceding and 1 following`, or `range interval '1' hour preceding`",

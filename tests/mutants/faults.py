@@ -543,6 +543,14 @@ FRONTENDS: Final = (
         "tests/frontends/test_cql_engines.py::test_windows",
     ),
     Mutant(
+        "lateral-of-all-rows",
+        "the first rows of a lateral query are those of all rows, not of each part",
+        "frontends/cql/lateral.py",
+        'q.Over("number", tuple(keys), inner.order, span=span)',
+        'q.Over("number", (), inner.order, span=span)',
+        "tests/frontends/test_cql_lateral.py::test_lateral_is_that_of_duckdb",
+    ),
+    Mutant(
         "disc-of-other-end",
         "a discrete percentile of values that descend is counted from the least",
         "frontends/cql/templates/functions.river",
