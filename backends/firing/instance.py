@@ -215,6 +215,9 @@ class Instance:
     def stop(self) -> None:
         """Lets a firing that is under way end soon, by a trap."""
 
+    def rest(self) -> None:
+        """Gives back what only firings need: there will be no more."""
+
     def _type(self, port: Port) -> Type:
         """The type of a port's items."""
         return self.operator.ports[self.ports.index(port)].type

@@ -61,6 +61,9 @@ class Machine(plain.Instance):
     def stop(self) -> None:
         self.native.stop()
 
+    def rest(self) -> None:
+        self.native.rest()
+
     def settle(self) -> None:
         inputs, self._fired_on = self._fired_on, []
         for i, batch, marks in self.native.take(inputs):
@@ -263,6 +266,8 @@ class MachineRated(Machine, plain.Rated):
     """`on q[peek p, pop o](w)`."""
 
     def _windows(self, handler: typed.RatedHandler, fire: Any, count: int) -> int:
+        if not self.sent:
+            self.native.expect(count, self.most)
         addresses: list[int] = []
         kept: list[Batch] = []
         for rate in handler.rates:
@@ -277,7 +282,6 @@ class MachineRated(Machine, plain.Rated):
             self._part(fire, addresses, kept[0], slice(self.sent, None))
             self.sent = 0
         else:
-            self.native.expect(count, self.most)
             done = self.shoot(fire, addresses, 0, count, None)
         for rate in handler.rates:
             self.ports[rate.port].pop(done * rate.pop)

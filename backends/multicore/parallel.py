@@ -141,6 +141,10 @@ class Parallel(Operate, Divided):
         for native in self._natives:
             native.stop()
 
+    def rest(self) -> None:
+        for native in self._natives:
+            native.rest()
+
     @property
     def _worth(self) -> bool:
         """Whether firings are handed out: those on a batch take long enough."""

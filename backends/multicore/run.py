@@ -150,6 +150,9 @@ class Engine:
                     thread.join(max(0.0, deadline - time.monotonic()))
             for each in self._blocks:
                 each.shut()
+            if not any(thread.is_alive() for thread in threads):
+                for task in self._operators:
+                    task.rest()
         self._failures.raise_first()
         for each in self._blocks:
             each.combine(self._show)

@@ -51,6 +51,10 @@ class Operate(Task):
     def stop(self) -> None:
         self.instance.stop()
 
+    def rest(self) -> None:
+        """Nothing is fired any more: what firings need is for others."""
+        self.instance.rest()
+
     def step(self, control: Control) -> Outcome:
         instance = self.instance
         if not instance.drain():

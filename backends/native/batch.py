@@ -511,13 +511,14 @@ def _sum_of(words: array[int]) -> tuple[int, int, int, int]:
 class _Pool:
     """Tables that nobody reads any more, to be filled again: their memory has been touched already."""
 
-    __slots__ = ("_firsts", "_kinds", "_spare", "size")
+    __slots__ = ("_firsts", "_kinds", "_spare", "open", "size")
 
     def __init__(self, size: int, firsts: list[tuple[int, int]], kinds: list[list[ColumnKind]]) -> None:
         self.size = size
         self._firsts = firsts
         self._kinds = kinds  # by table
         self._spare: deque[Any] = deque()
+        self.open = True  # whether somebody will fill tables
 
     def get(self, like: Any) -> Any:
         """The words of empty tables. New ones have room for what is in the tables of `like`: growing is copying."""
@@ -570,7 +571,7 @@ class _Pool:
 
     def put(self, words: Any) -> None:
         """Gives tables back."""
-        if len(self._spare) < _SPARE:
+        if self.open and len(self._spare) < _SPARE:
             for first, _ in self._firsts:
                 words[first] = 0
             self._spare.append(words)
@@ -581,9 +582,14 @@ class _Pool:
         """Gives the memory of tables back."""
         _freed(words, self._firsts, self._kinds)
 
+    def close(self) -> None:
+        """Nobody will fill tables any more: gives the memory of all back that nobody reads."""
+        self.open = False
+        while self._spare:
+            self.free(self._spare.pop())
+
     def __del__(self) -> None:
-        for words in self._spare:
-            self.free(words)
+        self.close()
 
 
 _SPARE: Final = 4
@@ -666,6 +672,12 @@ class OutputBlock:
         words = self.words
         if rows >= _ROOMY and words[1] < rows and not words[0] and memory.limited() is None:
             self._pool.widen(words, rows)
+
+    def rest(self) -> None:
+        """Nothing will be sent for now: the memory is for others at once, not when somebody looks for what is unused."""
+        self._pool.free(self.words)
+        self.words[:] = [0] * len(self.words)
+        self._pool.close()
 
     def clear(self) -> None:
         """Empties the block; the room stays."""

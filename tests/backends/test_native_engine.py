@@ -345,3 +345,27 @@ def test_what_is_expected_has_room_at_once(monkeypatch: pytest.MonkeyPatch) -> N
     op.expect(1 << 20)
     assert tuple(out.words) == before
     op.clear()
+
+
+def test_who_fires_no_more_gives_memory_back_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also what is read until later; it may fire again all the same."""
+    monkeypatch.setattr(pages, "_waiting", defaultdict[int, "deque[int]"](deque))
+    op = native(
+        "input t: i64; output o: i64; operator f(t: i64) -> (o: i64) { on t(x) { emit o x + 1; } } (o) <- f(t);"
+    )
+    items = Batch.of(op.handlers[0].slots[0], list(range(1 << 17)))
+    kept: list[Batch] = []
+    for _ in range(2):
+        op.fire("item.0", items.addresses, 0, 1 << 17)
+        kept += [batch for _, batch, _ in op.take()]
+    first, second = (batch.addresses[0] for batch in kept)
+    del kept[0]
+    op.rest()
+    assert first in pages._waiting[1 << 20]
+    assert second not in pages._waiting[1 << 20]
+    assert kept[0].values()[-1] == 1 << 17
+    del kept[0]
+    assert second in pages._waiting[1 << 20]
+    op.fire("item.0", items.addresses, 0, 1 << 17)
+    ((_, found, _),) = op.take()
+    assert found.values()[0] == 1

@@ -109,19 +109,19 @@ def _few(module: Module, kind: str, phases: int, *, deal: bool) -> str:
 def _turn(module: Module, kind: str, *, deal: bool) -> str:
     """`void name(from, its stride, to, its stride, ahead)`: a square transposed.
 
-    It fetches what a later square will need, `ahead` items further among those that are dealt, or gathered: it takes a
-    little of many lines of memory, and by itself the processor fetches only what is gone through in order. Not into the
-    first cache, which blocks fill.
+    It fetches as many lines from `ahead` on, where items of a later block are dealt from or gathered: a square takes a little of
+    many lines of memory, and by itself the processor fetches only what is gone through in order. So it is these lines that
+    are, and not those of a later square; and not into the first cache, which blocks fill.
     """
     name = f"lanes.{'turn' if deal else 'return'}.{kind}"
     if name in module.functions:
         return name
     b, size = Builder(), square(kind)
     wide, align, half = f"<{size} x {kind}>", _ALIGN[kind], size // 2
-    items, step = ("%from", "%a") if deal else ("%to", "%b")
     for i in range(size):
-        far = b.op(f"add nsw i64 {b.op(f'mul nsw i64 {i}, {step}')}, %ahead")
-        place = b.op(f"getelementptr {kind}, ptr {items}, i64 {far}")  # beyond the last item it does no harm
+        place = b.op(
+            f"getelementptr {kind}, ptr %ahead, i64 {i * size}"
+        )  # beyond the last item it does no harm
         b.do(f"call void @llvm.prefetch.p0(ptr {place}, i32 {int(not deal)}, i32 2, i32 1)")
     rows = [
         b.op(f"load {wide}, ptr {_at(b, kind, '%from', b.op(f'mul nsw i64 {i}, %a'))}, align {align}")
@@ -136,7 +136,7 @@ def _turn(module: Module, kind: str, *, deal: bool) -> str:
     for i, row in enumerate(rows):
         b.do(f"store {wide} {row}, ptr {_at(b, kind, '%to', b.op(f'mul nsw i64 {i}, %b'))}, align {align}")
     b.end("ret void")
-    params = "ptr noalias %from, i64 %a, ptr noalias %to, i64 %b, i64 %ahead"
+    params = "ptr noalias %from, i64 %a, ptr noalias %to, i64 %b, ptr %ahead"
     module.add(b.finish(name, f"define internal void @{name}({params}) nounwind noinline"))
     return name
 
@@ -162,9 +162,13 @@ def deal(
     name, ahead = _turn(module, kind, deal=True), groups * size * phases
     for group in range(groups):
         for first in _squares(phases, size):
+            fetched = b.op(f"getelementptr {kind}, ptr {items}, i64 {ahead}")
+            ahead += size * size
             source = _at(b, kind, items, str(group * size * phases + first))
             target = _at(b, kind, to, str(first * length + group * size))
-            void(b, name, f"ptr {source}", f"i64 {phases}", f"ptr {target}", f"i64 {length}", f"i64 {ahead}")
+            void(
+                b, name, f"ptr {source}", f"i64 {phases}", f"ptr {target}", f"i64 {length}", f"ptr {fetched}"
+            )
 
 
 def gather(
@@ -179,9 +183,13 @@ def gather(
     name, ahead = _turn(module, kind, deal=False), groups * size * phases
     for group in range(groups):
         for first in _squares(phases, size):
+            fetched = b.op(f"getelementptr {kind}, ptr {items}, i64 {ahead}")
+            ahead += size * size
             source = _at(b, kind, of, str(first * length + group * size))
             target = _at(b, kind, items, str(group * size * phases + first))
-            void(b, name, f"ptr {source}", f"i64 {length}", f"ptr {target}", f"i64 {phases}", f"i64 {ahead}")
+            void(
+                b, name, f"ptr {source}", f"i64 {length}", f"ptr {target}", f"i64 {phases}", f"ptr {fetched}"
+            )
 
 
 __all__ = ["FunctionText", "deal", "gather", "square"]
