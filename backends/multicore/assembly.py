@@ -21,6 +21,7 @@ from backends.native.egress.sinks import column_sink
 from river.classes import frozen
 from river.il.annotations import annotated
 from river.lang import typed
+from river.lang.evaluate import inside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -92,7 +93,8 @@ def assemble(
         setting = Setting(operator, ports, outs, variables.values, plan.batch, told, deadline)
         if native is not None:
             native.deadline = deadline
-        made = make(setting, function, poll) if native is None else make_machine(setting, native)
+        with inside(instance.use.within):
+            made = make(setting, function, poll) if native is None else make_machine(setting, native)
         if native is not None and isinstance(node.region, Region):
             machine = cast("Machine", made)
             return concurrent(machine, instance, variables, node.region, plan.choices, store, options.batch)

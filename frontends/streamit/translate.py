@@ -785,6 +785,10 @@ class Writer:
             cursor.at = plus(cursor.at, s.Int(1))
             return item
         counter = s.Name(cursor.counter)
+        if self.asking is None:
+            beyond = s.Binary(">=", counter, s.Call("len", (s.Name(cursor.window),)))
+            text = "a firing takes more items than its `pop` rate"
+            self.put(s.If(beyond, s.Block((s.Trap(text, span=value.span),)), None))
         item = s.Index(s.Name(cursor.window), self.there(counter), span=value.span)
         found = self.pin(item, value.type) if used else item
         self.put(s.Assign(counter, s.Binary("+", counter, s.Int(1)), span=value.span))

@@ -21,7 +21,7 @@ from river.il.flow import item_findings
 from river.il.loops import back_edges
 from river.lang import typed, values
 from river.lang import types as t
-from river.lang.evaluate import CompiledOperator, Trap, compile_operator
+from river.lang.evaluate import CompiledOperator, Trap, compile_operator, inside
 from river.lang.values import END, Mark
 
 if TYPE_CHECKING:
@@ -93,7 +93,8 @@ def erase(graph: Graph, externs: Mapping[str, UserFunction] | None = None) -> Ca
     for instance in graph.instances:
         operator = instance.operator
         if id(operator) not in compiled:
-            compiled[id(operator)] = _handlers(operator, externs or {})
+            with inside(instance.use.within):
+                compiled[id(operator)] = _handlers(operator, externs or {})
         counted = tuple(queue not in closing for queue in instance.ins)
         erased = _Erased(instance.name, operator, compiled[id(operator)], counted)
         hidden = erased.hidden()

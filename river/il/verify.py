@@ -277,9 +277,18 @@ class _Verifier:
                 type_ = self.guarded(check.resolve, decl.type, self.scope)
                 if type_ is None:
                     continue
-                value = self.guarded(_initial, Same(decl.initial), type_, Same(self.scope))
+                value = self.guarded(self.first_value, decl, type_)
                 found[decl.name] = Variable(decl.name, type_, value)
         return found
+
+    def first_value(self, decl: VariableDecl, type_: t.Type) -> typed.Value:
+        """The first value of a variable. Raises: Rejected, which says what users call the use that has the variable."""
+        try:
+            return _initial(Same(decl.initial), type_, Same(self.scope))
+        except Rejected as rejected:
+            uses = (use for use in self.program.decls if isinstance(use, Use) and f"${decl.name}" in use.ins)
+            paths = [Note(f"in `{path}`") for use in uses for path, _ in use.within[:1]]
+            raise Rejected([evolve(d, notes=(*d.notes, *paths)) for d in rejected.diagnostics]) from None
 
     def declared_variable(self, name: str) -> bool:
         """Whether the text declares the variable, rightly or not."""

@@ -254,3 +254,110 @@ def test_a_decoder_of_blocks(tmp_path: Path, backend: str) -> None:
     assert max(abs(a - b) for a, b in zip(found, expected, strict=True)) <= 1
     assert sum(a != b for a, b in zip(found, expected, strict=True)) <= 2
     assert len(set(expected)) > 30
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_convolutional_code(backend: str) -> None:
+    register = 0x2A5
+    expected: list[str] = []
+    for _ in range(3):
+        bits = ""
+        for _ in range(20):
+            bits += str(register & 1)
+            register = ((register >> 1) & 0x7FFF) | (((register ^ (register >> 1)) & 1) << 14)
+        expected.append(f"{bits} 0")
+    assert printed("convolution.str", 3, backend).splitlines() == expected
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_television_transmitter(backend: str) -> None:
+    data, state = [0] * 60, 7
+    while len(data) < 96:
+        state = (state * 5 + 3) & 255
+        data.append(state & 3)
+    expected = [f"{''.join(map(str, data[i : i + 12]))} 0 of {i + 12}" for i in range(0, 96, 12)]
+    assert printed("television.str", 8, backend).splitlines() == expected
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_rays(backend: str) -> None:
+    def wall(x: int, y: int) -> bool:
+        return x in (0, 15) or y in (0, 7) or (x * 5 + y * 3) % 13 == 0
+
+    expected: list[str] = []
+    for ray in range(9):
+        x, y, steps = (7 << 8) + 128, (4 << 8) + 100, 0
+        while not steps or not wall(x >> 8, y >> 8):
+            x += int(64 * math.cos(ray * math.pi / 8) + math.copysign(1e-4, math.cos(ray * math.pi / 8)))
+            y += int(64 * math.sin(ray * math.pi / 8) + math.copysign(1e-4, math.sin(ray * math.pi / 8)))
+            steps += 1
+        expected.append(f"ray {ray} at {x >> 8},{y >> 8} after {steps}")
+    assert printed("raycast.str", 3, backend).splitlines() == expected
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_decoder_of_pictures_that_move(backend: str) -> None:
+    old, new = ([[0] * 8 for _ in range(8)] for _ in range(2))
+    expected: list[str] = []
+    last = 0
+    for n in range(26):
+        kind = 1 if n // 4 % 3 == 0 else 2
+        mx, my = n % 3 - 1, n // 2 % 3 - 1
+        if kind != last:
+            expected.append(f"type {kind}")
+        last, total = kind, 0
+        for i in range(16):
+            y, x = n % 4 // 2 * 4 + i // 4, n % 2 * 4 + i % 4
+            value = (i * (n + 3) % 5 + (20 if kind == 1 else 0)) * 3
+            value += old[max(0, min(7, y + my))][max(0, min(7, x + mx))] if kind == 2 else 0
+            new[y][x] = value & 255
+            total = (total * 33 + new[y][x]) & 0xFFFF
+        expected.append(f"{n}: {total}")
+        old = [list(row) for row in new] if n % 4 == 3 else old
+    assert printed("video.str", 26, backend).splitlines() == expected
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_antennas_are_told_apart(backend: str) -> None:
+    lines = rows("zeroforcing.str", 3, backend)
+    for turn in range(3):
+        numbers = [(turn * 31 + i * 17) % 23 / 8 - 1 for i in range(18)]
+        z = [complex(*pair) for pair in zip(numbers[::2], numbers[1::2], strict=True)]
+        a = [[z[3 * i + j] * (1 + 0.5j) for i in range(2)] for j in range(3)]
+
+        def product(left: int, right: list[complex], a: list[list[complex]] = a) -> complex:
+            return sum((a[j][left].conjugate() * right[j] for j in range(3)), start=0j)
+
+        x = [complex(*row) for row in lines[2 * turn : 2 * turn + 2]]
+        for i in range(2):
+            there = sum(product(i, [row[k] for row in a]) * x[k] for k in range(2)) + 0.1 * x[i]
+            assert there == pytest.approx(product(i, z[6:]), abs=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_an_encoder_of_pictures_and_its_decoder(backend: str) -> None:
+    def basis(u: int, x: int) -> float:
+        return math.sqrt((1 if u == 0 else 2) / 8) * math.cos(u * (2 * x + 1) * math.pi / 16)
+
+    text = (PROGRAMS / "jpeg.str").read_text().partition("QUANT = {")[2].partition("};")[0]
+    quant = [int(word) for word in text.replace("{", " ").replace("}", " ").replace(",", " ").split()]
+    places = range(8)
+    for block, found in enumerate(rows("jpeg.str", 2, backend)):
+        pixels = [
+            [(x * x * (block + 1) + y * 3 * (x + block) + (40 if x > 3 else 0)) % 256 for x in places]
+            for y in places
+        ]
+        c = {
+            (u, v): sum((pixels[y][x] - 128) * basis(u, y) * basis(v, x) for y in places for x in places)
+            for u in places
+            for v in places
+        }
+        kept = {(u, v): math.floor(c[u, v] / quant[8 * u + v] + 0.5) * quant[8 * u + v] for u, v in c}
+        total, line = 0, list[int]()
+        for y in places:
+            for x in places:
+                value = sum(each * basis(u, y) * basis(v, x) for (u, v), each in kept.items())
+                line.append(max(0, min(255, math.floor(value + 0.5) + 128)))
+                total = (total * 31 + line[-1]) & 0xFFFFFF
+        assert found == [*line[:8], total]

@@ -344,6 +344,12 @@ def test_a_firing_that_takes_too_much_is_a_trap() -> None:
     with pytest.raises(Rejected) as refused:
         river.compile(text, lang="streamit").run({"input": [3, 1]})
     (found,) = refused.value.diagnostics
+    assert found.message == "a firing takes more items than its `pop` rate"
+    assert found.span is not None
+    assert found.span.text == "pop()"
+    with pytest.raises(Rejected) as refused:
+        river.compile(text.replace("pop 2", "pop 2 peek 4"), lang="streamit").run({"input": [3, 1, 1, 1]})
+    (found,) = refused.value.diagnostics
     assert found.span is not None
     assert found.span.text == "2"
 
@@ -1615,3 +1621,21 @@ def test_comments_may_be_in_latin_1(tmp_path: Path) -> None:
     path = tmp_path / "t.str"
     path.write_bytes("void->void filter T { work { println(1); } } // Übung".encode("latin-1"))
     assert river.load(str(path)).run({}, iterations=1)["stdout"]["value"].to_pylist() == ["1\n"]
+
+
+@pytest.mark.parametrize("changes", ["t[0]++;", ""])
+def test_a_trap_of_init_has_a_place_and_a_path(changes: str) -> None:
+    text = f"""
+    int->int filter F(int k) {{
+      int[4] t; init {{ for (int i = 0; i < 4; i++) t[i] = 10 / (k - i); }}
+      work pop 1 push 1 {{ {changes} push(t[pop() & 3]); }}
+    }}
+    int->int pipeline Main {{ add F(7); add F(2); }}"""
+    for backend in BACKENDS:
+        with pytest.raises(Rejected) as raised:
+            river.compile(text, lang="streamit").run({"input": [1]}, backend=backend)
+        (found,) = raised.value.diagnostics
+        assert found.span is not None
+        assert found.span.text == "10 / (k - i)"
+        (note,) = found.notes
+        assert "`Main/F[1]`" in note.message

@@ -679,6 +679,22 @@ FRONTENDS: Final = (
         "tests/frontends/test_streamit_windows.py::test_other_state_stays",
     ),
     Mutant(
+        "pop-behind-the-window",
+        "an item too many is told as an index that is out of range",
+        "frontends/streamit/translate.py",
+        'beyond = s.Binary(">=", counter,',
+        'beyond = s.Binary(">", counter,',
+        "tests/frontends/test_streamit_run.py::test_a_firing_that_takes_too_much_is_a_trap",
+    ),
+    Mutant(
+        "calls-of-itself-take-nothing",
+        "what a function takes that calls itself is counted as if it did not",
+        "frontends/streamit/rates.py",
+        "found = UNKNOWN if self.streams(name) else NOTHING",
+        "found = NOTHING",
+        "tests/frontends/test_streamit_run.py::test_functions_that_call_themselves_take_items",
+    ),
+    Mutant(
         "a-try-counts",
         "a firing that asks for items changes the state before it has enough of them",
         "frontends/streamit/operators.py",

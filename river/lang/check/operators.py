@@ -185,7 +185,8 @@ def constant(expr: s.Expr, type_: t.Type, scope: Scope) -> typed.Value:
                 return evaluate.evaluate_const(node, finished(c), (), c.frame.slots)
             except evaluate.Trap as trap:
                 reason = trap.diagnostic()
-                c.error("lang-constant", f"this constant cannot be computed: {reason.message}", expr.span)
+                message = f"this constant cannot be computed: {reason.message}"
+                c.error("lang-constant", message, reason.span or expr.span)
     raise Rejected(c.report)
 
 

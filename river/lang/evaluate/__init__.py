@@ -17,7 +17,7 @@ from river.lang.evaluate.code import CELLS, Compilation, Run, ticker
 from river.lang.evaluate.expressions import own
 from river.lang.evaluate.further import NESTED
 from river.lang.evaluate.statements import block, function
-from river.lang.evaluate.traps import Trap
+from river.lang.evaluate.traps import Trap, inside
 from river.lang.operations import OPERATIONS
 from river.lang.trees import children, nodes, recursive
 from river.lang.values import Value, freezer
@@ -32,6 +32,7 @@ __all__ = [
     "compile_operator",
     "evaluate_const",
     "freeze_variables",
+    "inside",
     "may_run_out",
 ]
 

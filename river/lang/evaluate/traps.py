@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from river.diagnostics import Diagnostic, Note
 from river.lang.types import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Generator, Iterable
 
     from river.lang.typed import Value
     from river.lang.types import Type
@@ -40,6 +41,16 @@ _REASONS = {
 _SHOWN = 80
 _MOST = 4
 """Parts of a program that are named as where it may have happened."""
+
+
+@contextmanager
+def inside(within: Iterable[tuple[str, Span | None]]) -> Generator[None]:
+    """Says of a trap of a constant in which parts of the user's program it happened."""
+    try:
+        yield
+    except Trap as trap:
+        trap.happened(within)
+        raise
 
 
 class Trap(Exception):  # noqa: N818 - the word of the IL
