@@ -8,7 +8,7 @@ Paper: River §2.3, §2.4.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from backends.multicore.experiments import EXPERIMENTS
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from backends.multicore.plan import Plan
     from river.backend import Options, Sinks, Sources, Summary
     from river.il.graph import Graph
+    from river.lang.typed import Operator
     from river.platform import Platform
 
 
@@ -45,6 +46,13 @@ class Multicore:
         from backends.multicore.run import run
 
         return run(plan, sources, sinks)
+
+    def constants(self, operator: Operator, /) -> tuple[Any, ...]:
+        """The values of an operator's constants by machine code; none where it can have none, or they trap."""
+        from backends.native.computed import computed
+        from backends.native.llvm import available
+
+        return computed(operator) if available() else ()
 
 
 BACKEND = Multicore()

@@ -9,6 +9,7 @@ from backends.firing.remarks import refused
 from river.classes import define, field
 from river.diagnostics import Diagnostic, Severity
 from river.lang import typed
+from river.lang.evaluate import inside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,7 +100,12 @@ def _made(plan: Plan) -> Iterator[tuple[int, NativeOperator | Refused]]:
     for i, (operator, own) in enumerate(jobs):
         firsts.setdefault(id(operator if own is None else own.operator), i)
     numbers = list(firsts.values())
-    made = dict(zip(numbers, side_by_side(lambda i: compile_(*jobs[i]), numbers, plan.workers), strict=True))
+
+    def first(number: int) -> NativeOperator | Refused:
+        with inside(plan.graph.instances[indices[number]].use.within):
+            return compile_(*jobs[number])
+
+    made = dict(zip(numbers, side_by_side(first, numbers, plan.workers), strict=True))
     for i, (index, job) in enumerate(zip(indices, jobs, strict=True)):
         yield index, made[i] if i in made else compile_(*job)
 

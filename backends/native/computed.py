@@ -17,7 +17,8 @@ from backends.native.layout import Unsupported, is_plain, register, size_align
 from backends.native.tiers import unless_abandoned
 from river.lang import typed
 from river.lang import types as t
-from river.lang.evaluate import evaluate_const
+from river.lang.evaluate import Trap, evaluate_const
+from river.lang.evaluate.patience import ending
 from river.lang.trees import reached
 
 if TYPE_CHECKING:
@@ -58,10 +59,14 @@ def constant(op: typed.Operator, index: int, known: Sequence[Any], *, debug: boo
     Raises: Trap; Unwanted when the thread's work is not wanted any more.
     """
     const, begun = op.consts[index], thread_time()
-    fns = _called(op, (const,))
+    fns, check = _called(op, (const,)), ending()
+
+    def wanted() -> None:
+        unless_abandoned()
+        check()
 
     def poll() -> None:
-        unless_abandoned()
+        wanted()
         if thread_time() - begun > LONG:
             raise _TakesLong
 
@@ -70,9 +75,20 @@ def constant(op: typed.Operator, index: int, known: Sequence[Any], *, debug: boo
     except _TakesLong:
         made = compute(op, index, debug=debug)
     if isinstance(made, Reason):
-        return evaluate_const(const.value, fns, known, const.slots, unless_abandoned)
+        return evaluate_const(const.value, fns, known, const.slots, wanted)
     (found,) = made.values()
     return found
+
+
+def computed(op: typed.Operator) -> tuple[Any, ...]:
+    """The values of all constants by machine code, or none."""
+    found: list[Any] = []
+    for index in range(len(op.consts)):
+        made = compute(op, index)
+        if isinstance(made, Reason):
+            return ()
+        found += made.values()
+    return tuple(found)
 
 
 class _TakesLong(Exception):  # noqa: N818 - no mistake
@@ -82,7 +98,7 @@ class _TakesLong(Exception):  # noqa: N818 - no mistake
 def compute(op: typed.Operator, index: int, *, debug: bool = False) -> Batch | Reason:
     """The value of a constant as the one row of a batch, or why there is none.
 
-    Raises: Unwanted when the thread's work is not wanted any more.
+    Raises: Unwanted when the thread's work is not wanted any more; Trap at the deadline.
     """
     from backends.native.operator import Refused, compile_native
 
@@ -91,7 +107,11 @@ def compute(op: typed.Operator, index: int, *, debug: bool = False) -> Batch | R
     if isinstance(native, Refused):
         return native.reasons[0]
     asked = Batch.of(t.I64, [0])
-    fired = _fired(native, asked)
+    try:
+        fired = _fired(native, asked)
+    except Trap as trap:
+        trap.placed(const.span or op.span)
+        raise
     if fired.trap is not None:
         return Reason(f"the constant `{const.name}` traps", const.span)
     ((_, batch, _),) = native.take()
@@ -159,11 +179,13 @@ def _fired(native: NativeOperator, asked: Batch) -> Fired:
     thread = Thread(
         target=lambda: found.append(native.fire("item.0", asked.addresses, 0, 1)), name="constant"
     )
+    check = ending()
     thread.start()
     try:
         while thread.is_alive():
             thread.join(_PATIENCE)
             unless_abandoned()
+            check()
     except BaseException:
         native.stop()
         thread.join()

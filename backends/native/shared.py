@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
+from contextvars import copy_context
 from ctypes import c_bool
 from hashlib import sha256
 from threading import RLock, Thread
@@ -233,7 +234,7 @@ def side_by_side(make: Callable[[Job], Result], jobs: Sequence[Job], workers: in
             except BaseException as failure:  # noqa: BLE001 - it is raised again below
                 failures.append(failure)
 
-    threads = [Thread(target=work, name="compile") for _ in range(workers)]
+    threads = [Thread(target=copy_context().run, args=(work,), name="compile") for _ in range(workers)]
     for thread in threads:
         thread.start()
     try:

@@ -191,19 +191,23 @@ def run_(
       river run sorted.cql --in s=s.csv --out result=s.csv --in-place
       river run q.cql --in s=s.parquet --backend spark --spark-master spark://host:7077
     """  # noqa: D301
+    from river import plugins
     from river.classes import evolve
     from river.cli.screen import BINARY, Screen
     from river.driver import errors, execute, placed, sent, texts
     from river.driver.places import Endpoint
     from river.io.sinks import known_format
+    from river.lang.evaluate.patience import patience
 
     job = checkpoint_of(live_of(job_of(streams, program, given), given), given)
     if job.live is not None:
         job.live.tell = lambda diagnostic: say(streams, (diagnostic,))
     run = passes_of(given["backend"], job.options)
-    compiled = program_of(
-        streams, program, lang, main, run, params=given["params"], given=given, profile=given["profile"]
-    )
+    code = getattr(plugins.backend(given["backend"]), "constants", None)
+    with patience(job.options.deadline, code):  # languages compute values, too
+        compiled = program_of(
+            streams, program, lang, main, run, params=given["params"], given=given, profile=given["profile"]
+        )
     targets = pairs("--out", given["outs"])
     outputs: dict[str, Any] = {name: path for name, path in targets.items() if path != "-"}
     formats = {**job.formats, **pairs("--out-format", given["out_formats"])}

@@ -55,9 +55,17 @@ def execute(compiled: Compiled, backend: str, job: Job) -> Results:
 
     Raises: Rejected; KeyboardInterrupt when the user stops it.
     """
-    from river.restart import keeper_of
+    from river.lang.evaluate.patience import patience
 
     platform = plugins.backend(backend)
+    with patience(job.options.deadline, getattr(platform, "constants", None)):
+        return _through(compiled, platform, job)
+
+
+def _through(compiled: Compiled, platform: Backend[Any], job: Job) -> Results:
+    """Through the passes, and run."""
+    from river.restart import keeper_of
+
     compiled = compiled.tuned(job.options.through(platform), here(job.options.workers))
     graph = compiled.graph
     job = timed(graph, placed(graph.program, job))

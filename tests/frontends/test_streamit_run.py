@@ -14,6 +14,7 @@ import pytest
 
 import river
 from frontends.streamit import FRONTEND
+from river import plugins
 from river.cli import main
 from river.diagnostics import Rejected
 from river.source import Source
@@ -1639,3 +1640,44 @@ def test_a_trap_of_init_has_a_place_and_a_path(changes: str) -> None:
         assert found.span.text == "10 / (k - i)"
         (note,) = found.notes
         assert "`Main/F[1]`" in note.message
+
+
+@pytest.mark.parametrize("changes", ["k++;", ""])
+def test_an_init_without_end_meets_the_deadline(tmp_path: Path, changes: str) -> None:
+    path = tmp_path / "t.str"
+    path.write_text(
+        f"void->void filter F {{ int k; init {{ while (k >= 0) k = (k + 1) & 255; }} work {{ {changes} println(k); }} }}"
+    )
+    err = io.StringIO()
+    argv = ["run", str(path), "--iterations", "1", "--deadline", "50ms"]
+    assert main(argv, io.StringIO(), io.StringIO(), err) == 1
+    assert "took too long" in err.getvalue()
+    assert "while (k >= 0)" in err.getvalue()
+    assert "in `F`" in err.getvalue()
+
+
+def test_first_values_of_state_by_machine_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """
+    float->float filter F {
+      float[40] t; float[3] u = {0.1, 2, 3};
+      init { for (int i = 0; i < 40; i++) { u[i % 3] += sin(i) / 3; t[i] = u[0] * i - u[1]; } }
+      work pop 1 push 1 { t[0] += u[2]; u[0] += pop(); push(t[0] + t[39] * u[0]); }
+    }"""
+    given = {"input": [0.5, 1.5, 2.5]}
+    expected = output(text, given["input"])
+    monkeypatch.setattr("river.lang.evaluate.LONG", -1.0)
+    monkeypatch.setattr("river.lang.evaluate.code.POLL_EVERY", 1)
+    made: list[str] = []
+    backend = plugins.backend("multicore")
+    usual = backend.constants  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
+
+    def noted(operator: Any) -> Any:
+        made.append(operator.name)
+        return usual(operator)  # pyright: ignore[reportUnknownVariableType]
+
+    monkeypatch.setattr(type(backend), "constants", lambda _, operator: noted(operator))
+    results = river.compile(text.replace("filter F", "filter G"), lang="streamit").run(
+        given, {"output": None}
+    )
+    assert [row["value"] for row in results["output"].to_pylist()] == expected
+    assert made == ["first"]

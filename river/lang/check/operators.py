@@ -182,7 +182,7 @@ def constant(expr: s.Expr, type_: t.Type, scope: Scope) -> typed.Value:
         node = check(c, expr, type_)
         if not c.report:
             try:
-                return evaluate.evaluate_const(node, finished(c), (), c.frame.slots)
+                return evaluate.first_value(node, finished(c), tuple(c.sites), c.frame.slots)
             except evaluate.Trap as trap:
                 reason = trap.diagnostic()
                 message = f"this constant cannot be computed: {reason.message}"

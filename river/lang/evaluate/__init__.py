@@ -8,6 +8,7 @@ it appends frozen items and `values.Mark`s. When it traps, what it has appended 
 from __future__ import annotations
 
 import sys
+from time import thread_time
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from river.classes import frozen
@@ -16,6 +17,7 @@ from river.lang import types as t
 from river.lang.evaluate.code import CELLS, Compilation, Run, ticker
 from river.lang.evaluate.expressions import own
 from river.lang.evaluate.further import NESTED
+from river.lang.evaluate.patience import LONG, coder, ending
 from river.lang.evaluate.statements import block, function
 from river.lang.evaluate.traps import Trap, inside
 from river.lang.operations import OPERATIONS
@@ -31,6 +33,7 @@ __all__ = [
     "compile_function",
     "compile_operator",
     "evaluate_const",
+    "first_value",
     "freeze_variables",
     "inside",
     "may_run_out",
@@ -64,10 +67,10 @@ def compile_operator(op: typed.Operator, poll: Callable[[], None] | None = None)
 
     Raises: Trap if a constant cannot be computed.
     """
-    code = _code(op.fns, (), poll)
+    values: tuple[Value, ...] = ()
     for const in op.consts:
-        value = _constant(code, const.value, const.slots)
-        code = _code(op.fns, (*code.consts, value), poll)
+        values = (*values, _constant(_code(op.fns, values, ending()), const.value, const.slots))
+    code = _code(op.fns, values, poll)
     handlers = {handler.port: _one(code, handler.slots, handler.body) for handler in op.items}
     return CompiledOperator(
         op,
@@ -109,6 +112,35 @@ def evaluate_const(
     Raises: Trap.
     """
     return _constant(_code(fns, tuple(consts), poll), expr, slots)
+
+
+class _TakesLong(Exception):  # noqa: N818 - no mistake
+    """The evaluator has been at a value for long."""
+
+
+def first_value(
+    expr: typed.Expr, fns: tuple[typed.Fn, ...], sites: tuple[typed.Site, ...], slots: int
+) -> Value:
+    """The frozen value of a closed expression, by the evaluator or, where that takes long, by machine code.
+
+    Both agree bit for bit. Raises: Trap.
+    """
+    code, check, begun = coder(), ending(), thread_time()
+
+    def poll() -> None:
+        check()
+        if code is not None and thread_time() - begun > LONG:
+            raise _TakesLong
+
+    try:
+        return evaluate_const(expr, fns, (), slots, poll)
+    except _TakesLong:
+        assert code is not None  # noqa: S101 - else nothing takes long
+    called = (fns[node.function].span for node in nodes(expr) if isinstance(node, typed.Call))
+    span = expr.span or next(called, None)
+    const = typed.Const("value", expr.type, expr, slots, span=span)
+    found = code(typed.Operator("first", (), (), (), (const,), fns, sites, span=span))
+    return found[0] if found else evaluate_const(expr, fns, (), slots, check)
 
 
 def freeze_variables(op: typed.Operator, variables: Sequence[Value]) -> tuple[Value, ...]:
