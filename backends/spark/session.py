@@ -18,11 +18,13 @@ import os
 import sys
 from contextlib import contextmanager
 from importlib import import_module, resources
+from socket import create_connection
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 from backends.spark.executors import see
 from backends.spark.java import find_java
-from river.diagnostics import Diagnostic, Rejected
+from river.diagnostics import Diagnostic, Note, Rejected
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
@@ -36,6 +38,11 @@ FOLDER: Final = "RIVER_SPARK_FOLDER"
 
 MASTER_KEY: Final = "spark.master"
 PYTHON_KEY: Final = "spark.pyspark.python"
+ARCHIVES_KEY: Final = "spark.archives"
+
+CONNECT_PORT: Final = 15002
+ANSWER: Final = 10.0
+"""Seconds in which a server has to take a connection."""
 
 ATTEMPTS: Final = 4
 """How often a task of a local master is tried: a worker process may be killed for memory."""
@@ -59,10 +66,9 @@ def _fits(found: Session, settings: Mapping[str, str]) -> None:
     """Sees that the Spark which this process has can be what the settings say. Raises: Rejected("spark-settings")."""
     for key, value in settings.items():
         if not found.conf.isModifiable(key) and (now := found.conf.get(key, "")) != value:
-            message = f"this process has a Spark session already, with `{key}` = `{now}` for good"
-            raise Rejected(
-                [Diagnostic("spark-settings", message, help="stop that session, or leave the setting out")]
-            )
+            message = f"there is a Spark session already, with `{key}` = `{now}` for good"
+            help_ = "stop that session, or leave the setting out"
+            raise Rejected([Diagnostic("spark-settings", message, help=help_)])
 
 
 @contextmanager
@@ -72,22 +78,49 @@ def session(workers: int, settings: Mapping[str, str]) -> Generator[Session]:
     Raises: Rejected("spark-no-java", "spark-settings", "spark-no-river").
     """
     if address := os.environ.get(REMOTE):
-        found = import_module("pyspark.sql.connect.session").SparkSession(address)
+        found = _connected(address, settings)
     else:
         given = _given()
         if given is not None:
             _fits(given, settings)
         found = (given or _started(workers, settings)).newSession()
-    for key, value in {**_settings(workers), **settings}.items():
-        if found.conf.isModifiable(key):
-            found.conf.set(key, value)
     try:
+        for key, value in {**_settings(workers), **settings}.items():
+            if found.conf.isModifiable(key):
+                found.conf.set(key, value)
         if address or not _here(found):
             see(found)
         yield found
     finally:
         if address:
             found.stop()  # elsewhere `stop` would end Spark itself, which stays for the next run
+
+
+def _connected(address: str, settings: Mapping[str, str]) -> Session:
+    """A session of a Spark Connect server, which gets archives for its executors, and their Python, as a session can have them.
+
+    Raises: Rejected("spark-connect", "spark-settings").
+    """
+    place = urlsplit(address)
+    try:
+        with create_connection((place.hostname, place.port or CONNECT_PORT), ANSWER):
+            pass  # the client itself would try for minutes
+        found = import_module("pyspark.sql").SparkSession.builder.remote(address).create()
+    except (OSError, ValueError, import_module("pyspark.errors").PySparkException) as error:
+        first = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        message = f"`{REMOTE}` names `{address}`, and no Spark Connect server can be had there"
+        help_ = "start the server; here its client is needed: `pip install 'river-streams[connect]'`"
+        raise Rejected([Diagnostic("spark-connect", message, notes=(Note(first),), help=help_)]) from error
+    try:
+        for archive in filter(None, settings.get(ARCHIVES_KEY, "").split(",")):
+            found.addArtifacts(archive, archive=True)
+        if PYTHON_KEY in settings:
+            found.conf.set("spark.sql.execution.pyspark.python", settings[PYTHON_KEY])
+        _fits(found, {key: value for key, value in settings.items() if key not in (ARCHIVES_KEY, PYTHON_KEY)})
+    except BaseException:
+        found.stop()
+        raise
+    return found
 
 
 def _here(found: Session) -> bool:

@@ -192,8 +192,8 @@ def _input(name: str, spec: object, job: Job) -> Endpoint | None:
         folder = spec.path.endswith("/") or Path(spec.path).is_dir()
         takes = in_folder(spec.format or job.formats.get(name)) if folder else None
         return Endpoint(f"`--in {name}={spec.path}`", spec.path, takes)
-    if not isinstance(spec, str | os.PathLike) and not hasattr(spec, "fileno"):
-        return None
+    if not isinstance(spec, str | os.PathLike) and not callable(getattr(spec, "fileno", None)):
+        return None  # of DataFrames of Spark Connect any attribute is a column
     path = _target(cast("object", spec))
     return Endpoint(f"`--in {name}={_shown(path)}`", path, whole=job.live is None)
 

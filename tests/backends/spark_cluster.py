@@ -68,7 +68,32 @@ def cluster(folder: Path, workers: int = 2) -> Iterator[Cluster]:
         yield found
 
 
+@contextmanager
+def connect_server(folder: Path, master: str, python: str) -> Iterator[str]:
+    """The address of a Spark Connect server, which runs on a cluster with this Python."""
+    with ExitStack() as stack:
+        settings = {
+            **LOOPBACK, "spark.master": master, "spark.connect.grpc.binding.address": "127.0.0.1",
+            "spark.connect.grpc.binding.port": "0", "spark.pyspark.python": python,
+        }  # fmt: skip
+        words = [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
+        command = [
+            "spark-submit",
+            "--class",
+            "org.apache.spark.sql.connect.service.SparkConnectServer",
+            *words,
+        ]
+        process, log = _process(stack, folder / "connect.log", [*command, "spark-internal"])
+        yield (
+            "sc://" + _told(process, log, r"Connect server started at: (127\.0\.0\.1:\d+)").rpartition(" ")[2]
+        )
+
+
 def _started(stack: ExitStack, log: Path, class_: str, *args: str) -> tuple[subprocess.Popen[bytes], Path]:
+    return _process(stack, log, ["spark-class", class_, "--host", "127.0.0.1", *args])
+
+
+def _process(stack: ExitStack, log: Path, command: list[str]) -> tuple[subprocess.Popen[bytes], Path]:
     environment = {
         key: value for key, value in os.environ.items() if not key.startswith(("PYSPARK", "SPARK", "PYTHON"))
     }
@@ -77,8 +102,8 @@ def _started(stack: ExitStack, log: Path, class_: str, *args: str) -> tuple[subp
         "SPARK_HOME": str(SPARK_HOME),
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
-    command = [str(SPARK_HOME / "bin" / "spark-class"), class_, "--host", "127.0.0.1", *args]
     file = stack.enter_context(log.open("wb"))
+    command = [str(SPARK_HOME / "bin" / command[0]), *command[1:]]
     process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, env=environment)
     stack.callback(_ended, process)
     return process, log

@@ -241,6 +241,15 @@ def test_without_java_the_plan_says_so(no_java: Path, monkeypatch: pytest.Monkey
     assert [note.message.rpartition("` ")[2] for note in found.notes] == ["is Java 8"]
 
 
+def test_a_connect_server_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is told of at once."""
+    monkeypatch.setenv("SPARK_REMOTE", "sc://127.0.0.1:1")
+    with pytest.raises(Rejected) as refused, session.session(2, {}):
+        pass
+    (found,) = refused.value.diagnostics
+    assert (found.code, found.notes[0].message) == ("spark-connect", "[Errno 111] Connection refused")
+
+
 def test_a_connect_server_needs_no_java(no_java: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(session.REMOTE, "sc://localhost:15002")
     session.check({})
@@ -268,10 +277,7 @@ def test_settings_that_a_session_cannot_have_any_more(monkeypatch: pytest.Monkey
         session.check({"spark.master": "spark://host:7077"})
     (found,) = refused.value.diagnostics
     assert found.code == "spark-settings"
-    assert (
-        found.message
-        == "this process has a Spark session already, with `spark.master` = `local[2,4]` for good"
-    )
+    assert found.message == "there is a Spark session already, with `spark.master` = `local[2,4]` for good"
     monkeypatch.setenv(session.REMOTE, "sc://localhost:15002")
     with pytest.raises(Rejected, match="spark-settings"):
         session.check({"spark.master": "local"})
