@@ -80,7 +80,7 @@ def divided(graph: Graph, instance: Instance, keys: Sequence[str] = ()) -> State
     if not isinstance(op, typed.Operator):
         return "is a function of Python"
     if len(op.ports) != 1:
-        return f"has {len(op.ports)} inputs"
+        return f"takes {len(op.ports)} inputs together, and what is dealt to several workers comes by one"
     if annotated(instance.use).apart is not None and (op.mark is None or carries(op)):
         return _by_rows(graph, instance, keys)
     if op.mark is not None:
