@@ -132,15 +132,17 @@ def _opened(
 
         return _counted(source, converted(behind, tables, plan.batch))
     if behind.members is not None:
-        from backends.native.ingest.several import one_by_one
+        from backends.native.ingest.several import in_columns, one_by_one
 
+        if not in_columns(behind):
+            return source
         if wanted is not None:
             partly[name] = wanted
 
         def parsed(reader: Reader) -> Iterator[Rows]:
             return _parsed(reader, plan.workers - 1, spare, None)
 
-        return _counted(source, one_by_one(behind.members(), plan.batch, wanted, parsed))
+        return _counted(source, one_by_one(behind, plan.batch, wanted, parsed))
     return source
 
 

@@ -81,7 +81,7 @@ def given_files(source: ItemSource) -> tuple[GivenFile, ...]:
     """
     if source.several is None:
         return tuple(filter(None, [given_file(source)]))
-    if source.members is None:  # rows may be late
+    if source.members is None or source.ordering is not None:  # rows may be late
         return ()
     found: list[GivenFile] = []
     for member in source.members():

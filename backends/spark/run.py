@@ -150,9 +150,10 @@ class _Execution:
         if reader is not None:
             return _counted(source, _parsed(reader))
         if behind.members is not None:
-            from backends.native.ingest.several import one_by_one
+            from backends.native.ingest.several import in_columns, one_by_one
 
-            return _counted(source, one_by_one(behind.members(), batch, None, _parsed))
+            if in_columns(behind):
+                return _counted(source, one_by_one(behind, batch, None, _parsed))
         tables = behind.unordered
         return _counted(source, converted(behind, tables, batch)) if isinstance(tables, Tables) else source
 

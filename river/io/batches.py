@@ -122,7 +122,8 @@ class ItemSource:
     that is a regular file of text; `regular`: the regular file of any kind; `bytes`: how large what it reads is, 0
     where that is not known; `ordering`: its items are those of `unordered` that keep to it; `rows`: its one item is the
     list of all of these; `several`: the files that it reads one after the other, `members`: the sources of these, each to be
-    read before the next, where their items are in order then. Who reads one of these instead still closes the source.
+    read before the next, where their items are in order then, or wait for each other as `ordering` says. Who reads one of these
+    instead still closes the source.
     """
 
     def __init__(

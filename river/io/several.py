@@ -121,6 +121,16 @@ def open_several(
                     member.close()
 
         found = order.ordered(ItemSource(type_, origin, _chained(unordered), refusals), key, lateness)
+        ordering = found.ordering
+
+        def late() -> Iterator[ItemSource]:
+            for member in unordered():
+                member.ordering = ordering
+                if member.file is not None:
+                    member.file = evolve(member.file, key=key, lateness=lateness)
+                yield member
+
+        found.members = late
     found.several = files
     return found
 

@@ -1504,9 +1504,17 @@ SPARK: Final = (
         "time-of-columns-begins-with-each-file",
         "the same where machine code reads them",
         "backends/native/ingest/several.py",
-        "            reader.begin(0, 0, before)\n",
+        "        reader.begin(0, 0, before)\n",
         "",
         "tests/river/test_several.py::test_time_goes_on_from_one_file_to_the_next",
+    ),
+    Mutant(
+        "late-rows-wait-in-their-file-alone",
+        "rows that may come late do not wait for those of the next file",
+        "backends/native/ingest/several.py",
+        "            reader.deliver_by(delivery)\n",
+        "",
+        "tests/river/test_several.py::test_rows_wait_for_those_of_the_next_file[kinds0]",
     ),
     Mutant(
         "modules-in-a-zip-are-files",

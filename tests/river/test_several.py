@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pytest
 import river
 from river.diagnostics import Rejected
 from river.io.several import Files, files_of
+from river.testing import seeds
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -85,6 +87,38 @@ def test_time_goes_on_from_one_file_to_the_next(backend: str, kind: str, tmp_pat
         skipped["o"].to_pylist()
         == TIMED.run({"t": ROWS[:40] + ROWS[39:]}, backend="reference")["o"].to_pylist()
     )
+
+
+@pytest.mark.parametrize(
+    "kinds", [("csv", "csv", "csv"), ("csv", "parquet", "csv"), ("arrow", "csv", "parquet")]
+)
+def test_rows_wait_for_those_of_the_next_file(
+    kinds: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In columns; what is wrong is the same as where Python looks at every row, told with the same place."""
+    chance = seeds.chance("late files", *kinds)
+    shuffled = [row | {"ts": row["ts"] + chance.choice([-3, 0, 0, 0, 4])} for row in ROWS]
+    for name, kind, (start, stop) in zip("abc", kinds, [(0, 31), (31, 60), (60, 90)], strict=True):
+        put(tmp_path / f"{name}.{kind}", shuffled[start:stop])
+
+    def outcomes(backend: str) -> list[Any]:
+        found: list[Any] = []
+        for lateness, on_error in ((7, "stop"), (9, "stop"), (4, "skip"), (1, "skip"), (1, "stop")):
+            try:
+                options = {"lateness": lateness, "on_error": on_error, "batch": 16}
+                run = TIMED.run({"t": f"{tmp_path}/"}, backend=backend, **options)
+                warned = [each.message for each in run.warnings]
+                found.append((run["o"].to_pylist(), run.read, warned))
+            except Rejected as refused:
+                found += [(each.code, each.place, each.message) for each in refused.diagnostics]
+        return found
+
+    expected = outcomes("reference")
+    assert any(each[0] == "data-late" for each in expected)
+    if find_spec("llvmlite"):  # then nobody looks at all rows one by one
+        monkeypatch.setattr("river.io.order.Ordering.push", None)
+        monkeypatch.setattr("river.io.order.Ordering.release", None)
+    assert outcomes("multicore") == expected
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -39,6 +39,11 @@ class Delivery:
         """Whether rows wait for later ones."""
         return self._waiting is not None
 
+    @property
+    def waiting(self) -> Waiting | None:
+        """Where they wait."""
+        return self._waiting
+
     def take(
         self, segments: Sequence[Segment], before: int, again: Callable[[], Iterable[General]]
     ) -> Iterator[Batch]:

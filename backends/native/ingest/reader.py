@@ -20,7 +20,7 @@ from backends.native.ingest.form import Form, covered, guesses
 from backends.native.ingest.lateness import may_wait
 from backends.native.ingest.memory import Lease, Pool
 from backends.native.ingest.parse import EDGE, Parse, Segment, cut, parts
-from river.classes import define, field, frozen
+from river.classes import define, evolve, field, frozen
 from river.diagnostics import Rejected
 from river.io.delimited import CellTable
 from river.io.errors import unreadable
@@ -202,7 +202,8 @@ class Reader:
     """A file that is read natively, once; `close` may be called early.
 
     `ordering`: of a file whose rows must ascend by a field; `expected`: rows per byte, as seen last; `follow`: of each
-    record which field came after which, which came first, which after a member that is no field.
+    record which field came after which, which came first, which after a member that is no field. `ends`: rows that wait are
+    given out at its end.
     """
 
     source: ItemSource
@@ -219,6 +220,7 @@ class Reader:
     ordering: Ordering | None = field(init=False, repr=False)
     _delivery: Delivery = field(init=False, repr=False)
     _bytes: _Bytes | None = field(default=None, init=False, repr=False)
+    ends: bool = field(default=True, init=False)
     _place: int = field(default=0, init=False, repr=False)
     _stop: int | None = field(default=None, init=False, repr=False)
 
@@ -238,6 +240,10 @@ class Reader:
         self._place, self._stop, self.lines = place, stop, lines
         if self.ordering is not None:
             self.ordering.top = self.ordering.given = given
+
+    def deliver_by(self, delivery: Delivery) -> None:
+        """Its rows go where those of other files wait, too; after its end there are more."""
+        self.ordering, self._delivery, self.ends = delivery.ordering, delivery, False
 
     def blocks(self) -> Iterator[RecordBlock]:
         """The file as blocks. A failure to read is a block too, the last."""
@@ -281,7 +287,7 @@ class Reader:
             if len(rest) - rest.rfind(b"\n") > self.largest:
                 yield RecordBlock(self, lease, data, rest=rest, last=True)
                 return
-        if self._delivery.waits:
+        if self._delivery.waits and self.ends:
             yield RecordBlock(self, Lease(self.pool), bytearray(), last=True)
 
     def _cut(self, data: bytearray, start: int, fill: int) -> int:
@@ -326,12 +332,13 @@ class Reader:
         if parsed.rest is not None and self._bytes is not None:
             for batch in self._general(Rest([MARK + parsed.rest], self._bytes.read), self.lines):
                 yield from self._delivery.general(batch)
-        if parsed.last:
+        if parsed.last and self.ends:
             yield from self._delivery.release(None)
 
     def _general(self, text: Any, before: int) -> Iterator[General]:
         """What the general reader makes of a text behind `before` lines; the mark that begins it is no part of it."""
-        return self.file.reader.rest(blocks(text, self.file.path, self.file.size, before), before)
+        made = self.file.reader.rest(blocks(text, self.file.path, self.file.size, before), before)
+        return (evolve(batch, origin=self.file.origin) for batch in made)
 
     def _batches(self, batch: Batch) -> Iterator[Batch]:
         """Rows of a batch, so many at a time."""

@@ -8,6 +8,7 @@ from backends.native.arrow import from_arrow
 from backends.native.batch import Batch
 from backends.native.ingest.lateness import Waiting, may_wait
 from backends.native.layout import Unsupported
+from river.classes import evolve
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,13 +19,14 @@ if TYPE_CHECKING:
     from river.io.order import Ordering
 
 
-def converted(source: ItemSource, tables: Tables, most: int) -> Iterator[Items | Batch]:
+def converted(
+    source: ItemSource, tables: Tables, most: int, shared: Waiting | None = None
+) -> Iterator[Items | Batch]:
     """The rows of Arrow data in columns, where nothing about them is unusual; else as the source gives them."""
-    ordering = source.ordering
+    ordering, waiting = source.ordering, shared
     late = ordering is not None and ordering.lateness
-    waiting = (
-        Waiting(source.type, ordering) if ordering and late and may_wait(source.type, ordering.key) else None
-    )
+    if waiting is None and ordering and late and may_wait(source.type, ordering.key):
+        waiting = Waiting(source.type, ordering)
     try:
         for part in tables.parts(most):
             batch = None if late and waiting is None else from_arrow(source.type, part.data)
@@ -33,14 +35,15 @@ def converted(source: ItemSource, tables: Tables, most: int) -> Iterator[Items |
             elif batch is not None and (ordering is None or (not late and _ascends(batch, ordering))):
                 yield batch
             else:
-                general = part.batch()
+                general = evolve(part.batch(), origin=part.origin)
                 if waiting is None or ordering is None:
                     yield from source.accepted(general if ordering is None else ordering.push(general))
                 else:
                     for items in source.accepted(ordering.sieved(general)):
                         yield waiting.push(Batch.of(source.type, items))
         if waiting is not None:
-            yield waiting.release(None)
+            if shared is None:
+                yield waiting.release(None)
         elif ordering is not None and late:
             yield from source.accepted(ordering.release(None))
     finally:
