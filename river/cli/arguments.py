@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from river.classes import define, field
 from river.cli.quantities import DURATION
 from river.cli.terminal import say
 from river.diagnostics import Diagnostic, Rejected
@@ -206,13 +208,13 @@ def _program_places(streams: Streams, program: tuple[str, ...]) -> tuple[Endpoin
 def functions(modules: tuple[str, ...]) -> Mapping[str, Callable[..., Any]]:
     """The functions of the modules that the user named: only these may `extern python` operators call.
 
-    A module may stand in the current folder.
+    A module may stand in the current folder. Of a command in another folder before, in the same process, none is taken.
     """
     import importlib
-    import sys
 
-    if modules and str(Path.cwd()) not in sys.path:
-        sys.path.insert(0, str(Path.cwd()))
+    if modules:
+        _enter(str(Path.cwd()))
+    known = {name.partition(".")[0] for name in sys.modules}
     found: dict[str, Callable[..., Any]] = {}
     for name in modules:
         if not all(part.isidentifier() for part in name.split(".")):
@@ -223,8 +225,36 @@ def functions(modules: tuple[str, ...]) -> Mapping[str, Callable[..., Any]]:
         except Exception as error:  # whatever the user's module does
             why = f"cannot import module `{name}`: {type(error).__name__}: {error}"
             raise Rejected([Diagnostic("extern-module", why)]) from error
+        finally:
+            _ENTERED.modules |= {each for each in sys.modules if each.partition(".")[0] not in known}
         found |= {f"{name}:{key}": value for key, value in vars(module).items() if callable(value)}
     return found
+
+
+@define
+class _Entered:
+    """The folder from which modules were imported last, if that was not searched anyway, and all that came in with them."""
+
+    folder: str | None = None
+    modules: set[str] = field(factory=set[str])
+
+
+_ENTERED: Final = _Entered()
+
+
+def _enter(folder: str) -> None:
+    """Has modules searched in a folder, and forgets those of another one that was entered before."""
+    before = _ENTERED.folder
+    if before is not None and before != folder:
+        sys.path[:] = [each for each in sys.path if each != before]
+        for name in _ENTERED.modules & sys.modules.keys():
+            file = getattr(sys.modules[name], "__file__", None)
+            if file is not None and Path(file).is_relative_to(before):
+                del sys.modules[name]
+        _ENTERED.folder, _ENTERED.modules = None, set()
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+        _ENTERED.folder = folder
 
 
 Complete = Callable[[click.Context, click.Parameter, str], list[str]]

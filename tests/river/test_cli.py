@@ -418,3 +418,28 @@ def test_explain_tells_how_operators_run_as_machine_code(tmp_path):
     assert f"  Twice#1\n{side_by_side}" in report
     assert "  Sum#2\n    machine code, ONE FIRING AFTER THE OTHER, many times slower: state `$s" in report
     assert "f.str:4:" in report
+
+
+CALLS = """river 1;
+input x: i64;
+output y: i64;
+operator f(x: i64) -> (y: i64) = extern python "told_here:f";
+(y) <- f(x);
+"""
+
+
+def test_each_command_takes_the_modules_of_its_folder(tmp_path, monkeypatch):
+    """Those that they import, too, though all commands are of one process."""
+    for name, number in (("one", 1), ("two", 2)):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "call.river").write_text(CALLS)
+        (folder / "x.csv").write_text("x\n7\n")
+        (folder / "told_by.py").write_text(f"WHAT = {number}\n")
+        told = f"import told_by\ndef f(port, item, variables):\n    return [(0, {number}0 + told_by.WHAT)]\n"
+        (folder / "told_here.py").write_text(told)
+    asked = ("run", "call.river", "--in", "x=x.csv", "--extern", "told_here", "-q", "--format", "csv")
+    for name, expected in (("one", 11), ("two", 22), ("two", 22), ("one", 11)):
+        monkeypatch.chdir(tmp_path / name)
+        status, out, err = river(*asked)
+        assert (status, out.split()[-1], err) == (0, str(expected), "")
