@@ -1,4 +1,4 @@
-"""Of relations that lose no row only what may still be told is kept: the least and greatest value, and the first rows."""
+"""Of relations that lose no row only what may still be told is kept: the least and greatest value, the first rows, no copies."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ QUERIES = (
     "select g, x, y from {} order by x desc, y limit 3 offset 1",
     "select g, y, row_number() over (partition by g order by y) as n from {} qualify n <= 2",
     "select g, y, rank() over (partition by g order by y desc) as n from {} qualify n <= 2",
+    "select distinct g, y from {} where x > 0 or y > 0",
 )
 NUMBERS = (None, 0.0, -0.0, float("nan"), float("inf"), -1.5, 2.0, 3.0)
 
@@ -61,6 +62,8 @@ def test_what_is_told_is_the_same_as_if_all_rows_were_kept(backend: str) -> None
         ("select y from s[rows 9] order by y limit 3", "kept = 0"),
         ("select y from s qualify rank() over (order by y) <= 3", "kept = 0"),
         ("select max(k) as a from t", "Lasts = {most_k: string = "),
+        ("select distinct g from s", "growing = true"),
+        ("select distinct g from s[range 9]", "growing = false"),
     ],
 )
 def test_what_cannot_be_told_any_more_is_not_kept(query: str, kept: str) -> None:
