@@ -19,7 +19,7 @@ from river.lang import typed
 from river.lang import types as t
 from river.lang.evaluate import Trap, evaluate_const
 from river.lang.evaluate.patience import ending
-from river.lang.trees import reached
+from river.lang.trees import nodes, reached
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 LARGE: Final = 1 << 15  # bytes
 LONG: Final = 0.1
 """Seconds of the processor that the evaluator may be at a constant; making code for it takes about as long."""
+_WRITTEN: Final = (typed.Literal, typed.MakeList, typed.MakeRecord)
+"""What a table is made of that is written out, of which code would be long."""
 _PATIENCE: Final = 0.02
 """Seconds after which it is asked again whether a constant is wanted still."""
 
@@ -130,12 +132,16 @@ def fill(
 
     close = part_at_hand(BASE).function("arena_close", (ctypes.c_void_p,))
     for index, symbol in rooms:
-        made = compute(op, index, debug=debug)
-        if isinstance(made, Reason):
-            return made
-        type_ = op.consts[index].type
+        const = op.consts[index]
+        type_ = const.type
         value = NativeVariable(type_, debug, close)
-        value.fill(made)
+        if all(isinstance(node, _WRITTEN) for node in nodes(const.value)):
+            value.set(evaluate_const(const.value))
+        else:
+            made = compute(op, index, debug=debug)
+            if isinstance(made, Reason):
+                return made
+            value.fill(made)
         ctypes.memmove(code.addresses[symbol], value.block.address + ARENA_SIZE, size_align(type_)[0])
     return None
 

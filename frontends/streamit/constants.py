@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, assert_never
 
 from frontends.streamit import typed as ty
@@ -36,7 +37,13 @@ def apply(operation: str, types: Sequence[Type], result: Type, values: Sequence[
     """What the operation makes of values. Raises: values.TrapSignal."""
     if operation.startswith("complex."):
         return meaning(operation, values)
-    return OPERATIONS[operation].meaning(tuple(map(scalar, types)), scalar(result))(*values)
+    return _function(operation, tuple(types), result)(*values)
+
+
+@lru_cache(maxsize=1024)
+def _function(operation: str, types: tuple[Type, ...], result: Type) -> Callable[..., Value]:
+    """The meaning of an operation on these types."""
+    return OPERATIONS[operation].meaning(tuple(map(scalar, types)), scalar(result))
 
 
 def zero(type_: Type, sizes: Mapping[str, Value] | None = None, act: Act = _nothing) -> Value:

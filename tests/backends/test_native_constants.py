@@ -189,6 +189,22 @@ def test_code_that_is_kept_computes_its_constants_again(monkeypatch: pytest.Monk
     assert repr(again.fire_batch(rows)) == repr(found)
 
 
+def test_large_tables_that_are_written_out_need_no_code(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    rows = ", ".join(f"{{a: {i}.5, b: [{i}, {i * i}]}}" for i in range(12))
+    text = f"""input t: i64; output o: f64;
+    operator f(t: i64) -> (o: f64) {{
+      const h: array<{{a: f32, b: array<i64, 2>}}, 12> = [{rows}];
+      on t(x) {{ emit o f64(h[x].a) + f64(h[x].b[mod.floor(x, 2)]); }}
+    }}
+    (o) <- f(t);"""
+    monkeypatch.setenv("RIVER_CACHE", str(tmp_path))
+    monkeypatch.setattr("backends.native.computed.LARGE", 64)
+    monkeypatch.setattr("backends.native.computed.compute", lambda *_, **__: pytest.fail("code was made"))
+    agree(text, [0, 5, 11], debug=False)
+
+
 def test_a_large_constant_that_traps_is_the_evaluators() -> None:
     refused = compile_native(checked(TRAPPED))
     assert isinstance(refused, Refused)
