@@ -21,6 +21,7 @@ from backends.spark import epoch as tasks
 from backends.spark import task
 from backends.spark.door import streamed
 from backends.spark.epoch import EpochErrand, EpochTelling, heard, told
+from backends.spark.jobs import TOLD, tellings, told_by
 from backends.spark.manifests import AGAIN, SPARK, Manifests
 from backends.spark.parts import GivenFile
 from backends.spark.run import POLL, watched
@@ -515,9 +516,9 @@ class _Run:
         found: list[EpochTelling] = []
 
         def job() -> None:
-            given = spark.range(0, 1, 1, 1) if rows is None else rows
-            made = given.mapInArrow(partial(tasks.epoch, errand.text()), tasks.TOLD)
-            found.extend(EpochTelling.read_text(row[0]) for row in made.collect())
+            work = partial(tasks.epoch, errand.text())
+            texts = tellings(spark, 1, work) if rows is None else told_by(rows.mapInArrow(work, TOLD))
+            found.extend(map(EpochTelling.read_text, texts))
 
         stopping = self.job.options.stopping
         options = evolve(self.job.options, stopping=lambda: self._halted or stopping())

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from backends.native.llvm import available
 from backends.spark import files, task
+from backends.spark import parts as small
 from backends.spark.delivery import StagedFolder, hand_over
-from backends.spark.files import EXCHANGE, TOLD, Errand, Telling
-from backends.spark.lower import by_channel
+from backends.spark.files import Errand, Telling
+from backends.spark.jobs import tellings, tellings_of_channels
 from backends.spark.parts import as_one, given_files
 from backends.spark.plan import plan as planned
 from backends.spark.report import uncompiled
@@ -138,27 +139,33 @@ class _Jobs:
     def all(self) -> list[list[Telling]]:
         """What the tasks of each run tell."""
         plan = self.work.plan
-        parts = {
-            name: sum(file.parts(plan.workers) for file in given) for name, given in self.work.files.items()
-        }
+        parts = {name: sum(map(self.parts, given)) for name, given in self.work.files.items()}
         match self.work.way:
             case InOneTask():
-                text = self.errand(plan, self.wanted()).text()
-                return [self.told(self.numbers(1).mapInArrow(partial(files.in_one_task, text), TOLD))]
+                return [self.alone()]
+            case InParts() | ByKey() if self.bytes() <= small.LEAST:  # which one part may be
+                return [self.alone()]
             case RowByRow():
                 (count,) = parts.values()
                 text = self.errand(plan, self.wanted()).text()
-                tellings = self.told(self.numbers(count).mapInArrow(partial(files.row_by_row, text), TOLD))
-                return [_in_order(tellings)]
+                return [_in_order(self.told(count, partial(files.row_by_row, text)))]
             case InParts():
                 (count,) = parts.values()
                 text = self.errand(plan, self.wanted() or (plan.graph.views[0].name,)).text()
-                made = self.numbers(count).mapInArrow(partial(files.reduced, text), EXCHANGE)
-                return [self.told(self.met(made, files.united, text, len(plan.graph.variables)))]
+                tables = len(plan.graph.variables), partial(files.united, text)
+                return [self.told(count, partial(files.reduced, text), tables)]
             case ByKey(runs):
                 return [self.by_key(each) for each in runs]
             case _:
                 assert_never(self.work.way)
+
+    def parts(self, file: GivenFile) -> int:
+        """Into how many parts a file is divided."""
+        return file.parts(self.work.plan.workers, whole=isinstance(self.work.way, InParts))
+
+    def alone(self) -> list[Telling]:
+        """What one task tells that runs the whole program."""
+        return self.told(1, partial(files.in_one_task, self.errand(self.work.plan, self.wanted()).text()))
 
     def by_key(self, outputs: KeyedOutputs) -> list[Telling]:
         """What the tasks tell of outputs that are made together."""
@@ -166,10 +173,8 @@ class _Jobs:
         channels = max(plan.workers, self.bytes() // MEMORY)
         errand = evolve(self.errand(plan, outputs.names), keys=outputs.found.columns, channels=channels)
         text = errand.text()
-        made = self.numbers(sum(count for found in errand.files.values() for _, count in found)).mapInArrow(
-            partial(files.scattered, text), EXCHANGE
-        )
-        return self.told(self.met(made, files.gathered, text, channels))
+        count = sum(count for found in errand.files.values() for _, count in found)
+        return self.told(count, partial(files.scattered, text), (channels, partial(files.gathered, text)))
 
     def bytes(self) -> int:
         """Of all files."""
@@ -181,8 +186,7 @@ class _Jobs:
 
     def errand(self, plan: Plan, outputs: tuple[str, ...]) -> Errand:
         found = {
-            name: tuple((file, file.parts(plan.workers)) for file in given)
-            for name, given in self.work.files.items()
+            name: tuple((file, self.parts(file)) for file in given) for name, given in self.work.files.items()
         }
         options = plan.options
         folders = {name: folder_of(sink) for name, sink in self.work.sinks.items()}
@@ -195,21 +199,16 @@ class _Jobs:
             },
         )  # fmt: skip
 
-    def numbers(self, count: int) -> Any:
-        """A frame with the numbers of parts, each in a partition of its own."""
-        return self.spark.range(0, count, 1, count)
-
-    def met(self, made: Any, function: Any, text: str, channels: int) -> Any:
-        """What tasks make of all rows of a channel, in the order of the parts."""
-        rows = by_channel(made, channels).sortWithinPartitions("channel", "part", "place")
-        return rows.mapInArrow(partial(function, text), TOLD)
-
-    def told(self, frame: Any) -> list[Telling]:
-        """Runs a job."""
+    def told(self, count: int, task: Any, channels: tuple[int, Any] | None = None) -> list[Telling]:
+        """Runs a job of so many tasks, and of one for each of so many channels."""
         found: list[Telling] = []
 
         def job() -> None:
-            found.extend(Telling.read(row[0]) for row in frame.collect())
+            if channels is None:
+                texts = tellings(self.spark, count, task)
+            else:
+                texts = tellings_of_channels(self.spark, count, task, *channels)
+            found.extend(map(Telling.read, texts))
 
         self.watched(job)
         return found

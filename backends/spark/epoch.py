@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from uuid import uuid4
 
 from backends.native.llvm import available
-from backends.spark.files import TOLD
 from backends.spark.kernels import ready, tagged
 from backends.spark.parts import GivenFile
 from backends.spark.rowwise import imported
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
     from river.driver import Compiled
     from river.il.graph import Graph
 
-__all__ = ["TOLD", "EpochErrand", "EpochTelling", "epoch"]
+__all__ = ["EpochErrand", "EpochTelling", "epoch"]
 
 STATE: Final = ".state"
 

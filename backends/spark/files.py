@@ -1,6 +1,6 @@
 """What runs inside Spark's Python processes where these read the inputs' files: parts of files in, files of outputs' rows out.
 
-Each function is the body of one `mapInArrow`; its first argument is the errand as text. The first ones get numbers of parts.
+Each function is the body of one task (`jobs`); its first argument is the errand as text. The first ones get numbers of parts.
 Between two of them travel chunks of rows in Arrow's format (`EXCHANGE`); the last ones give one text for each task, which tells
 where its rows are (`Telling`). Nothing is raised for rows that are wrong or for a trap: that stands in what they tell, so that
 Spark does not try again what would fail again.
@@ -42,11 +42,6 @@ if TYPE_CHECKING:
     from backends.native.batch import Batch
     from river.il.graph import Graph
     from river.io.columnar import Share
-
-EXCHANGE: Final = "channel int, part int, place int, items binary, told string"
-"""Rows between two tasks: chunks for a channel in the order of the file, and, with place -1, what the task of a part tells."""
-
-TOLD: Final = "told string"
 
 ROWS: Final = 1 << 17
 """Rows that are divided among channels at once."""

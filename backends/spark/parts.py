@@ -9,6 +9,7 @@ Paper: River §4.4 (mappers read parts of files).
 
 from __future__ import annotations
 
+from math import isqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -53,12 +54,16 @@ class GivenFile:
         """As JSON has it."""
         return [self.path, self.format, self.packed, self.size, self.changed]
 
-    def parts(self, workers: int) -> int:
-        """Into how many parts it is divided."""
+    def parts(self, workers: int, *, whole: bool = False) -> int:
+        """Into how many parts it is divided. `whole`: what comes of a part is as large as what comes of all of them.
+
+        Then one task has to read that of each part: more of them than the root of the size make it the slowest.
+        """
         if self.packed is not None:
             return 1
         length = min(max(self.size // (EACH * workers), LEAST), MOST)
-        return max(1, -(-self.size // length))
+        count = max(1, -(-self.size // length))
+        return min(count, max(EACH, isqrt(16 * self.size // LEAST))) if whole else count
 
     def check(self) -> None:
         """Sees that it is here, and the same. Raises: Rejected("data-unreadable")."""

@@ -22,6 +22,7 @@ from backends.native.egress.sinks import column_sink
 from backends.native.llvm import available
 from backends.spark import direct, report, task
 from backends.spark.columns import is_columnar
+from backends.spark.jobs import context_of
 from backends.spark.lower import lower
 from backends.spark.marshal import COLUMNS, REPORT, Piece
 from backends.spark.session import FOLDER, session
@@ -294,8 +295,12 @@ def watched(spark: Session, job: Callable[[], None], what: str, options: Options
     tag = f"river-{uuid4().hex}"
     failed: list[Exception] = []
 
+    context = context_of(spark)
+
     def work() -> None:
         spark.addTag(tag)
+        if context is not None:  # jobs without a plan do not have the session's tags
+            context.addJobTag(tag)
         try:
             job()
         except Exception as error:  # noqa: BLE001 - of Spark: it is told below
@@ -311,6 +316,8 @@ def watched(spark: Session, job: Callable[[], None], what: str, options: Options
             _look(options)
     except KeyboardInterrupt:
         spark.interruptTag(tag)
+        if context is not None:
+            context.cancelJobsWithTag(tag)
         raise
     if failed:
         raise Rejected([_failure(what, failed[0])]) from failed[0]

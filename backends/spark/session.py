@@ -44,6 +44,9 @@ CONNECT_PORT: Final = 15002
 ANSWER: Final = 10.0
 """Seconds in which a server has to take a connection."""
 
+_SEEN: Final = set[str]()
+"""Applications of Spark whose executors have been looked at: they all have the same Python."""
+
 ATTEMPTS: Final = 4
 """How often a task of a local master is tried: a worker process may be killed for memory."""
 
@@ -88,8 +91,11 @@ def session(workers: int, settings: Mapping[str, str]) -> Generator[Session]:
         for key, value in {**_settings(workers), **settings}.items():
             if found.conf.isModifiable(key):
                 found.conf.set(key, value)
-        if address or not _here(found):
+        context = getattr(found, "_sc", None)  # a client of Spark Connect has none
+        name = None if context is None else context.applicationId
+        if (address or not _here(found)) and name not in _SEEN:
             see(found)
+            _SEEN.update(() if name is None else (name,))
         yield found
     finally:
         if address:
