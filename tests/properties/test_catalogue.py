@@ -135,6 +135,8 @@ def test_every_law_holds_for_programs_of_the_catalogue(chunk: int) -> None:
         for options in ways[:2]:
             computes(MULTICORE, graph, case, was, options)
             computes(MULTICORE, graph, case, was, evolve(options, native="off"), MULTICORE.passes)
+        by_hand = evolve(ways[2], native="off")  # regions as somebody might write them
+        computes(MULTICORE, graph, case, was, by_hand, "fission{auto=true,degree=3}")
         computes(StandIn(order), graph, case, was, ways[2])
 
     check()
