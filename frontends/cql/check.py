@@ -79,7 +79,7 @@ def check(program: c.Program) -> ty.Program:
         TYPES, ChainMap(*(cast("dict[str, s.Fn]", each) for each in (functions, called, scope().fns)))
     )
     return _Checker(
-        flat(with_tables(in_time(inlined(program, known, report)), report)),
+        flat(with_tables(in_time(inlined(program, known, report), report), report)),
         report,
         known,
         functions,

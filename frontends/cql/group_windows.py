@@ -33,7 +33,8 @@ def with_tables(program: c.Program, report: Report) -> c.Program:
 
 
 def _block(block: q.Select, report: Report) -> q.Select:
-    calls = [key for key in block.group if isinstance(key, s.Call) and key.function.lower() in LENGTHS]
+    known = [name for name in LENGTHS if name != "cumulate"]
+    calls = [key for key in block.group if isinstance(key, s.Call) and key.function.lower() in known]
     if not calls:
         return block
     call, name = calls[0], calls[0].function.lower()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from river.source import Span
 
 LENGTHS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {"tumble": ("size",), "hop": ("slide", "size"), "session": ("gap",)}
+    {"tumble": ("size",), "hop": ("slide", "size"), "cumulate": ("step", "size"), "session": ("gap",)}
 )
 """The functions, and the lengths that each takes in this order."""
 
@@ -32,6 +32,7 @@ USAGE: Mapping[str, str] = MappingProxyType(
     {
         "tumble": "`tumble(s, 10 minutes)`",
         "hop": "`hop(s, 1 minute, 10 minutes)`: a window of 10 minutes each minute",
+        "cumulate": "`cumulate(s, 1 minute, 10 minutes)`: each minute what has come of a window of 10 minutes",
         "session": "`session(s partition by k, 10 minutes)`",
     }
 )
@@ -79,7 +80,7 @@ def window_table(builder: Builder, function: Token, given: tuple[Any, ...], span
             some = q.Select((q.Star(span=span),), (q.Source(str(function), span=span),), where, span=span)
             query = c.Query(some, "istream", span=span)
             return c.Derived(f"derived_{span.start}", str(function), None, query, span=span)
-        near = closest(name, LENGTHS) or "there are `tumble`, `hop` and `session`"
+        near = closest(name, LENGTHS) or "there are `tumble`, `hop`, `cumulate` and `session`"
         refuse(f"no function `{function}` makes windows", builder.token_span(function), near)
         return c.Windowed("?", None, None, c.Unbounded(), span=span)
     roles, found = LENGTHS[name], dict[str, Any]()

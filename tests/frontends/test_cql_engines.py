@@ -127,6 +127,10 @@ def test_streams(query: str, same: str) -> None:
         ),
         ("select * exclude (q, ts) from s", "select a, k from s"),
         (
+            "select window_time, count(*) as n from tumble(s, 3) group by window_end, window_time",
+            "select window_end - 1 as window_time, count(*) as n from tumble(s, 3) group by window_end",
+        ),
+        (
             "select s.* except (ts), n from s, r where s.k = r.k",
             "select s.a, s.k, s.q, n from s, r where s.k = r.k",
         ),
@@ -178,6 +182,23 @@ def test_sessions_at_the_least_instant(query: str, last: tuple[int, int], backen
     assert found[-2] == (5, "+", "x", *last)
     assert found[-1][:4] == (greatest - 6, "+", "x", greatest - 1)
     assert {row[3] for row in found if row[0] == least + 2 and row[1] == "+"} == {least + 7}
+
+
+@pytest.mark.parametrize("backend", ["reference", "multicore"])
+def test_windows_that_cumulate(backend: str) -> None:
+    """Of windows of 6 instants, every 2 what has come so far, also before 0."""
+    rows = [(at, at % 4, "xy"[at % 3 > 0], None) for at in (-13, -8, -7, -6, -5, -1, 0, 3, 3, 5, 6, 11, 15)]
+    query = "select k, window_start, window_end, sum(a) as n from cumulate(s, 2, 6) group by k, window_start, window_end"
+    program = river.compile(f"{HEAD}v: stream = {query};", lang="cql")
+    found = [tuple(row.values()) for row in program.run({"s": rows}, backend=backend)["v"].to_pylist()]
+    expected: list[tuple[int, str, int, int, int]] = []
+    for end in range(-14, 16, 2):
+        begin = (end - 1) // 6 * 6
+        there = [(k, a) for at, a, k, _ in rows if begin <= at < end]
+        expected += [
+            (end, k, begin, end, sum(a for own, a in there if own == k)) for k in {k for k, _ in there}
+        ]
+    assert sorted(found) == sorted(expected)
 
 
 LISTS = """select k, array_agg(a) as xs, array_agg(a order by ts desc) as ys, string_agg(a, '-' order by ts desc) as zs,
@@ -266,6 +287,8 @@ def test_texts_that_are_not_of_their_pattern_trap(text: str) -> None:
     [
         ("select a from s union select istream a from s", "syntax-stream"),
         ("select * exclude (zz) from s", "sql-unknown-column"),
+        ("select a from cumulate(s, 4, 6)", "cql-cumulate"),
+        ("with w as (select * from s) select a from cumulate(w, 2, 6)", "cql-cumulate"),
         ("select a from s where (a, k, 1) = (a, k)", "syntax-row"),
         ("select a from s where a in (select rstream a from s)", "syntax-nested"),
         ("select a from s#length(2)#time(3)", "syntax-view"),

@@ -88,6 +88,9 @@ ROWS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("relation", "select k, count(*) as c from s group by tumble(ts, interval '4' seconds), k",
          "select k, count(*) as c from tumble(s, 4) group by window_end, k"),
     ),
+    "Flink cumulate": (("relation",
+        "select window_end w, count(*) c from cumulate(table s, descriptor(ts), 2 seconds, size => 2) group by window_end",
+        "select window_end w, count(*) c from tumble(s, 2) group by window_end"),),
     "Flink join r": (("stream", "select o.x, m from o join r for system_time as of o.ts on o.k = r.k",
         "rstream(select o.x, m from o[now] as o join r on o.k = r.k)"),),
     "Flink, DuckDB cross join unnest": (

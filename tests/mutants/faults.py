@@ -551,6 +551,14 @@ FRONTENDS: Final = (
         "tests/frontends/test_cql_lateral.py::test_lateral_is_that_of_duckdb",
     ),
     Mutant(
+        "cumulate-from-its-end",
+        "a window that cumulates begins anew with its last step",
+        "frontends/cql/in_time.py",
+        'last = s.Binary("-", end, s.Int(1), span=span)',
+        'last = s.Binary("-", end, s.Int(0), span=span)',
+        "tests/frontends/test_cql_engines.py::test_windows_that_cumulate",
+    ),
+    Mutant(
         "disc-of-other-end",
         "a discrete percentile of values that descend is counted from the least",
         "frontends/cql/templates/functions.river",
