@@ -85,6 +85,7 @@ LAST_WORD = re.compile(r"\b([A-Za-z_]+)(?:\s+|\s*\(\s*(?:select\s+)?)$")
 
 BEGUN = (
     (re.compile(r"(?i)\b(if)\s*\([^{};]*$"), "write `case when c then a else b end`"),
+    (re.compile(r"(?i)\b(overlay)\s*\([^()]*$"), "write `left(s, 2) || 'x' || substring(s, 4)`"),
     (re.compile(r"(?i)\b(date|time)\s+$"), "write `timestamp '2026-01-31'`"),
     (
         re.compile(r"(?i):\s*(row|struct)\s*[<(][^<>()]*$"),
@@ -641,6 +642,30 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
         own = None if alias is None else str(alias)
         return c.Windowed(str(name), own, None, window, span=self.span(tree))
 
+    def windowed_behind(self, tree: Tree[Token], args: Args) -> q.Source:
+        """A window that stands behind the name that a stream gets."""
+        name, alias, window, where = args
+        if where is None:
+            return self.windowed(tree, [name, window, alias])
+        return self.windowed_some(tree, [name, window, where, alias])
+
+    def windowed_some(self, tree: Tree[Token], args: Args) -> q.Source:
+        """A window of those rows of a stream that meet a condition."""
+        name, window, where, *alias = args
+        label, span = str(alias[-1] or name), self.span(tree)
+        some = q.Select((q.Star(span=span),), (q.Source(str(name), label, span=span),), where, span=span)
+        query = c.Query(some, "istream", span=span)
+        return c.Derived(label, label, None, query, window, span=span)
+
+    def trim_call(self, tree: Tree[Token], args: Args) -> s.Expr:
+        callee, side, characters, value = args
+        if not isinstance(callee, s.Name) or callee.name.lower() != "trim":
+            self.report(
+                "syntax-from", f"only `trim` takes `{side}`", self.span(tree), "write `trim(both ' ' from s)`"
+            )
+        function = {"leading": "ltrim", "trailing": "rtrim"}.get(str(side).lower(), "trim")
+        return s.Call(function, (value, characters), span=self.span(tree))
+
     def now(self, tree: Tree[Token], args: Args) -> c.Window:
         return c.Now(span=self.span(tree))
 
@@ -656,7 +681,8 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
         return c.RowWindow(self.whole(args[0]), (), slide, span=self.span(tree))
 
     def partition_window(self, tree: Tree[Token], args: Args) -> c.Window:
-        return c.RowWindow(self.whole(args[1]), args[0], None, args[2], span=self.span(tree))
+        keys = tuple(s.Name(key.name, span=key.span) if isinstance(key, s.Member) else key for key in args[0])
+        return c.RowWindow(self.whole(args[1]), keys, None, args[2], span=self.span(tree))
 
     def session_window(self, tree: Tree[Token], args: Args) -> c.Window:
         return c.Session(args[1], args[0] or (), span=self.span(tree))

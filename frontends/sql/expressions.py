@@ -60,6 +60,7 @@ AGGREGATES: Mapping[str, tuple[str, int]] = MappingProxyType(
         "arg_min": ("min_by", 2), "arg_max": ("max_by", 2), "listagg": ("string_agg", 2), "count_if": ("count_if", 1),
         "countif": ("count_if", 1), "first_value": ("first", 1), "last_value": ("last", 1), "std": ("stddev_samp", 1),
         "first": ("first", 1), "last": ("last", 1), "array_agg": ("array_agg", 1), "collect_list": ("array_agg", 1),
+        "collect": ("array_agg", 1),
     }
 )  # fmt: skip
 """Aggregates by each of their names: the name that they have from then on, and how many operands they take."""

@@ -249,7 +249,9 @@ UNITS: Mapping[str, int] = MappingProxyType(
 )  # fmt: skip
 """Units of lengths of time, in microseconds."""
 
-SEVERAL = frozenset({"coalesce", "ifnull", "nvl", "greatest", "least", "nullif", "concat", "concat_ws"})
+SEVERAL = frozenset(
+    {"coalesce", "ifnull", "isnull", "nvl", "greatest", "least", "nullif", "concat", "concat_ws"}
+)
 """Functions whose operands are of one type, whichever it is, and which are not strict."""
 
 _DAY = 86_400_000_000

@@ -126,6 +126,20 @@ def test_streams(query: str, same: str) -> None:
             "select a + 1 as b from s group by a + 1",
         ),
         ("select * exclude (q, ts) from s", "select a, k from s"),
+        ("select a, k from s[rows 2 preceding]", "select a, k from s[rows 2]"),
+        (
+            "select u.a, u.k from s as u [partition by u.k rows 2 preceding where u.a > 1]",
+            "select a, k from (istream(select * from s where a > 1))[partition by k rows 2] as t",
+        ),
+        ("select u.a from s u [range 2]", "select a from s[range 2]"),
+        (
+            "select k, collect(a) as l, isnull(min(q), 0) as m from s group by k",
+            "select k, array_agg(a) as l, coalesce(min(q), 0) as m from s group by k",
+        ),
+        (
+            "select trim(leading 'x' from k) as l, trim(both 'y' from k) as b from s",
+            "select ltrim(k, 'x') as l, trim(k, 'y') as b from s",
+        ),
         (
             "select window_time, count(*) as n from tumble(s, 3) group by window_end, window_time",
             "select window_end - 1 as window_time, count(*) as n from tumble(s, 3) group by window_end",

@@ -58,6 +58,8 @@ ROWS: dict[str, tuple[tuple[str, str, str], ...]] = {
     ),
     "ESL, STREAM aggregate f": (("relation", "select k, total(x) as c from s[range 3] group by k",
          "select k, sum(x) as c from s[range 3] group by k"),),
+    "STREAM from Calls": (("relation", "select k, x from s u [partition by u.k rows 2 preceding where u.n > 0]",
+        "select k, x from (istream(select * from s where n > 0))[partition by k rows 2] as u"),),
     "STREAM register stream": (("relation", "select k from s", "select s.k from s"),),
     "Esper from S#time": (
         ("relation", "select k from s#time(3 sec)", "select k from s.win:time(3 sec)"),

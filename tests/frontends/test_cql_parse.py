@@ -272,7 +272,7 @@ def test_windows_as_tables(text: str, window: c.WindowTable) -> None:
     ("text", "help_line"),
     [
         ("tumbl(s, 10)", "did you mean `tumble`?"),
-        ("cumulate(s, 10)", "there are `tumble`, `hop` and `session`"),
+        ("windowed(s, 10)", "there are `tumble`, `hop`, `cumulate` and `session`"),
         ("tumble(s)", "write `tumble(s, 10 minutes)`"),
         ("hop(s, 10)", "write `hop(s, 1 minute, 10 minutes)`: a window of 10 minutes each minute"),
         ("tumble(s, 10, 3)", "write `tumble(s, 10 minutes)`"),
