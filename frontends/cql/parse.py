@@ -14,7 +14,7 @@ from frontends.cql.views import viewed
 from frontends.cql.window_tables import Named, TableOperand, micros, window_table
 from frontends.sql import syntax as q
 from frontends.sql.absent import ABSENT
-from frontends.sql.expressions import aggregate_of, is_known
+from frontends.sql.expressions import COMPARISONS, aggregate_of, is_known
 from frontends.sql.functions import SIZED
 from frontends.sql.parse import SQL, SqlBuilder
 from river.classes import evolve
@@ -148,6 +148,8 @@ INSTEAD = {
 """Help at words that people know from SQL and from other kinds of CQL."""
 
 
+OF_SOME = ("sum", "avg", "min", "max", "count", "median", "stddev")
+"""Aggregates behind whose operand Esper writes of which rows they are."""
 LISTS = ("string_agg", "listagg", "array_agg")
 NUMBERED = ("row_number", "rank", "dense_rank")
 NO_AGGREGATE = "over rows there are aggregates, and `row_number()`, `rank()`, `lag(x)` and the like"
@@ -752,6 +754,16 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
 
     def filled(self, tree: Tree[Token], args: Args) -> s.TypeExpr:
         return args[0]
+
+    def call(self, tree: Tree[Token], args: Args) -> s.Expr:
+        found = super().call(tree, args)
+        match found:
+            case s.Call(name, (value, s.Binary(op) as condition)) if (
+                op in COMPARISONS and name.lower() in OF_SOME
+            ):
+                return s.Call("filter", (evolve(found, args=(value,)), condition), span=found.span)
+            case _:
+                return found
 
     def ordered_call(self, tree: Tree[Token], args: Args) -> s.Expr:
         callee, *values, orders = args

@@ -166,8 +166,13 @@ class Parser:
             if name in _WORDS:
                 words.add(_WORDS[name])
             else:
-                text = self.tables.terminals[name].text
-                words.add(name.lower() if text is None else f"`{text}`")
+                terminal = self.tables.terminals[name]
+                begun = _BEGIN.match(terminal.pattern)
+                text = begun[1] if terminal.text is None and begun is not None else terminal.text
+                if text is not None or not terminal.pattern.startswith(
+                    "(?i:"
+                ):  # a word of several, which another one tells
+                    words.add(name.lower() if text is None else f"`{text}`")
         groups: list[str] = []
         for group, sign, members in _GROUPS:
             if sign in words:
@@ -180,6 +185,8 @@ _WORD = re.compile(r"(?<![A-Za-z0-9_$#])[A-Za-z_][A-Za-z0-9_]*")
 """A whole word, but no variable and no hole."""
 
 
+_BEGIN = re.compile(r"\(\?i:\(?([a-z]{2,})")
+"""The first word, or the first of several, that a pattern of words begins with: that is what people write."""
 _STRING = re.compile(r'b?"[^"\\\n]*(\\[^\n][^"\\\n]*)*"')
 
 
@@ -194,6 +201,8 @@ _WORDS = {
     "FLOAT": "a number",
     "STRING": "a string",
     "BYTES": "a byte string",
+    "QUOTED": "a string",
+    "PARAMETER": "a parameter",
     "$END": "the end of the text",
 }
 """Terminals that have no text of their own, in human words."""

@@ -128,6 +128,10 @@ def test_streams(query: str, same: str) -> None:
         ("select * exclude (q, ts) from s", "select a, k from s"),
         ("select a, k from s[rows 2 preceding]", "select a, k from s[rows 2]"),
         (
+            "select k, sum(a, q > 3) as n, avg(a, k = 'x') as m from s group by k",
+            "select k, sum(a) filter (where q > 3) as n, avg(a) filter (where k = 'x') as m from s group by k",
+        ),
+        (
             "select u.a, u.k from s as u [partition by u.k rows 2 preceding where u.a > 1]",
             "select a, k from (istream(select * from s where a > 1))[partition by k rows 2] as t",
         ),

@@ -303,6 +303,24 @@ def test_options_stand_between_declarations() -> None:
     assert codes("windows closed; windows half-open;") == ["syntax-option"]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select a from s foo bar",
+        "select a ( from s",
+        "select a from s where",
+        "select ",
+        "select sum(a from s",
+    ],
+)
+def test_what_could_stand_there_is_said_in_words(text: str) -> None:
+    with pytest.raises(Rejected) as refused:
+        parse(f"r: relation = {text};")
+    help_line = refused.value.diagnostics[0].help
+    assert help_line is not None
+    assert "_" not in help_line
+
+
 WITHIN = "rows are chosen by `row_number() over (order by ...)`; p is a number that is written out"  # syntax-within
 
 
