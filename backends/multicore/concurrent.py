@@ -29,11 +29,14 @@ def concurrent(
 ) -> Parallel:
     """The task of an instance that several workers may run. `store`: of the variables, some of which may be divided.
 
-    `part`: how many items are handed out at once.
+    `part`: how many items are handed out at once; more of narrow ones, by an operator without state, if batches have more.
     """
     native, index, name = machine.native, instance.index, instance.name
     if isinstance(region.how, Stateless):
-        made = Parallel(index, machine, name, variables, [native], choices, part, region.degree - 1)
+        rated = machine.operator.rated
+        pop = 1 if rated is None else max(1, *(rate.pop for rate in rated.rates))
+        most = part if machine.batch <= part else max(1, machine.batch // pop)
+        made = Parallel(index, machine, name, variables, [native], choices, most, region.degree - 1)
         made.adapt(region)
         return made
     if isinstance(region.how, ByRows):

@@ -104,6 +104,7 @@ class Parallel(Operate, Divided):
         super().__init__(index, instance, name, variables)
         self._part = part = min(part, instance.batch)
         self._whole = instance.batch
+        self._most = instance.most  # items sent at once, where what is handed out counts firings
         self._tried = max(1, part // 8)
         instance.batch = min(FIRST, part)  # until it is known how long that takes
         self.machine = instance
@@ -275,10 +276,10 @@ class Parallel(Operate, Divided):
         assert native is not None  # noqa: S101 - it was chosen when the firings were taken
         made, at, began = Emitted(), firings.start, time.thread_time()
         if firings.handler == "rated":
-            native.expect(firings.stop - at, self.machine.most)
+            native.expect(firings.stop - at, self._most)
         try:
             while True:
-                fired = native.fire(firings.handler, firings.addresses, at, firings.stop, self.machine.most)
+                fired = native.fire(firings.handler, firings.addresses, at, firings.stop, self._most)
                 made.fired += fired.row - at
                 at = fired.row
                 for out, batch, marks in native.take([firings.kept.kept]):

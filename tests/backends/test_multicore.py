@@ -14,7 +14,9 @@ from attrs import evolve
 from backends.firing.queues import Queue
 from backends.locks import lock_each, one_lock
 from backends.multicore import BACKEND, assembly
+from backends.multicore.parallel import Parallel
 from backends.multicore.plan import plan
+from backends.multicore.run import Engine
 from backends.multicore.scheduling.task import Outcome
 from backends.multicore.tasks import Operate
 from river.backend import BATCH, BOUND, Options
@@ -574,6 +576,26 @@ def test_a_batch_has_whole_windows(rate, options, batch):
         "input xs: f32;", "output ys: f32;", "(ys) <- first(xs);",
     )  # fmt: skip
     assert BACKEND.plan(program, MACHINE, Options(**options)).batch == batch
+
+
+@pytest.mark.parametrize(
+    ("type_", "rate", "options", "most"),
+    [
+        ("f32", "peek 3, pop 1", {}, 64 * BATCH),
+        ("f32", "pop 64", {}, BATCH),
+        ("f32", "pop 64", {"batch": 100}, 100),
+        ("array<i32, 80>", "pop 2", {}, BATCH),
+    ],
+)
+def test_workers_are_handed_firings_on_as_many_narrow_items_as_a_batch_has(type_, rate, options, most):
+    pytest.importorskip("llvmlite")
+    program = graph(
+        f"operator first(x: {type_}) -> (y: {type_}) {{ on x[{rate}](w) {{ emit y w[0]; }} }}",
+        f"input xs: {type_};", f"output ys: {type_};", "@Parallel(2) @Region(r, seqno_marks) (ys) <- first(xs);",
+    )  # fmt: skip
+    (task,) = Engine(BACKEND.plan(program, MACHINE, Options(workers=2, **options)), {}, None)._operators
+    assert isinstance(task, Parallel)
+    assert task._part == most
 
 
 @pytest.mark.parametrize("options", [{"batch": 0}, {"bound": 0}, {"workers": -1}])
