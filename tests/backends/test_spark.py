@@ -409,6 +409,7 @@ operator number(x: R; $n: i64) -> (y: {n: i64, partition: i32, offset: i64, text
 """
 
 
+@pytest.mark.long
 def test_topics_of_kafka_are_read_once(tmp_path: Path) -> None:
     """A run goes on behind the messages that its epochs had, and messages keep their order; sent on, all are there."""
     pytest.importorskip("confluent_kafka", reason="the extra `kafka` is not installed")

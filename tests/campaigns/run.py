@@ -99,6 +99,13 @@ CAMPAIGNS: Final = (
         ("tests/backends/test_checkpoint.py", "-k", "killed"),
     ),
     Campaign(
+        "killed-on-spark",
+        "workers, executors and drivers of Spark are killed at any moment: no row is lost or comes twice, order stays",
+        20,
+        8,
+        ("tests/backends/test_spark_kills.py",),
+    ),
+    Campaign(
         "signals",
         "a command that gets a signal at any moment ends cleanly",
         1_000,
