@@ -54,6 +54,9 @@ class _Balance:
     shares: dict[int, Fraction] = field(
         factory=dict[int, Fraction]
     )  # firings in one steady state of what is around
+    ends: dict[int, Fraction] = field(
+        factory=dict[int, Fraction]
+    )  # turns of the joiner of a splitjoin, or the splitter of a loop, while the part goes round once
 
     def firings(self, graph: ty.Graph) -> dict[int, int]:
         """Shares multiplied along the graph, made whole."""
@@ -64,8 +67,9 @@ class _Balance:
             own = times * self.shares.get(id(part), Fraction(1))
             found[id(part)] = own
             stack += [(inner, own) for inner in parts(part)]
+        ends = [own * self.ends[key] for key, own in found.items() if key in self.ends]
         whole = lcm(
-            *(share.denominator for share in found.values())
+            *(share.denominator for share in (*found.values(), *ends))
         )  # the least: the graph itself goes round once
         return {key: int(share * whole) for key, share in found.items()}
 
@@ -145,6 +149,8 @@ class _Balance:
                 first = i if turns is None else first
                 turns = found
         turns = Fraction(1) if turns is None else turns
+        if sum(graph.join):
+            self.ends[id(graph)] = turns
         for part, own, flow, weight in zip(graph.parts, times, flows, graph.join, strict=True):
             if own is not None:
                 self.share(part, own)
@@ -165,6 +171,7 @@ class _Balance:
         given = times * body.given
         out, back = (1, 1) if graph.split is None else graph.split
         turns = given if graph.split is None else given / (out + back)
+        self.ends[id(graph)] = turns
         around = turns * back / loop.taken
         if around * loop.given != graph.join[1]:
             message = (

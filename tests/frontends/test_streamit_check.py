@@ -622,6 +622,11 @@ def test_a_steady_state_is_as_small_as_may_be() -> None:
     assert firings(f"{ONE} {TWO} {three} int->int pipeline P {{ add Two; add Three; add One; }}") == [3, 2, 4]
 
 
+def test_a_steady_state_is_whole_turns_of_joiners() -> None:
+    text = "int->int splitjoin S { split roundrobin(1, 2); add One; add One; join roundrobin(3, 6); }"
+    assert firings(f"{ONE} {text} int->int pipeline P {{ add One; add S; add One; }}") == [9, 3, 9]
+
+
 def starts(text: str) -> list[int]:
     program = check(text)
     assert isinstance(program.graph, ty.Pipeline)

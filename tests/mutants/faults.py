@@ -719,6 +719,14 @@ FRONTENDS: Final = (
         "tests/frontends/test_streamit_run.py::test_a_firing_that_takes_too_much_is_a_trap",
     ),
     Mutant(
+        "part-of-a-joiners-turn",
+        "a steady state may end within a turn of a joiner",
+        "frontends/streamit/balance.py",
+        "(*found.values(), *ends)",
+        "found.values()",
+        "tests/frontends/test_streamit_check.py::test_a_steady_state_is_whole_turns_of_joiners",
+    ),
+    Mutant(
         "calls-of-itself-take-nothing",
         "what a function takes that calls itself is counted as if it did not",
         "frontends/streamit/rates.py",
