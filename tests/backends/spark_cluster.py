@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import venv
@@ -56,6 +57,11 @@ class Cluster:
         )  # fmt: skip
         _told(worker, log, r"Successfully registered with master")
         self.workers.append(worker)
+
+    def tidy(self) -> None:
+        """Removes the files of all applications, which have ended: each has had River unpacked, hundreds of megabytes."""
+        for application in self.folder.glob("worker*/app-*"):
+            shutil.rmtree(application, ignore_errors=True)
 
 
 @contextmanager

@@ -215,6 +215,7 @@ def test_runs_that_follow_a_folder(
             killer.kill(driver.process)
             if victim == "driver":
                 driver.close()
+                spark.tidy()
                 driver = Driver(FOLLOWS, **told)
         arrivals.come()
         until_all(lambda: len(files_of(state)) == arrivals.count)
@@ -324,6 +325,7 @@ def test_runs_over_files(victim: str, spark: Cluster, settings: dict[str, str], 
             killer.kill(driver.process)
             if victim == "driver":
                 driver.close()
+                spark.tidy()
                 driver = Driver(RUNS, **told)
                 if not out.exists():  # else it had just been done
                     driver.say(json.dumps([str(tmp_path / name), f"{out}/"]))
