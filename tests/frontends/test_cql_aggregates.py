@@ -229,8 +229,6 @@ def test_a_mean_of_decimals_is_exact() -> None:
 @pytest.mark.parametrize(
     ("expression", "code", "help_line"),
     [
-        ("first(i)", "sql-aggregate-order", "say by what: `min_by(x, ts)`"),
-        ("last(i) filter (where b)", "sql-aggregate-order", "say by what: `max_by(x, ts)`"),
         ("corr(i, k)", "sql-aggregate-argument", None),
         ("string_agg(k, k)", "sql-aggregate-argument", None),
         ("quantile_cont(i, 2)", "sql-aggregate-argument", None),
@@ -254,6 +252,17 @@ def test_what_is_refused(expression: str, code: str, help_line: str | None) -> N
     assert found.code == code
     if help_line is not None:
         assert found.help == help_line
+
+
+@pytest.mark.parametrize(
+    ("expression", "better"),
+    [("first(i)", "min_by(x, ts)"), ("last(i) filter (where b)", "max_by(x, ts)")],
+)
+def test_what_is_first_has_to_be_said_of_rows_that_are_no_input_streams(expression: str, better: str) -> None:
+    with pytest.raises(Rejected) as refused:
+        says(f"select {expression} as c from (select i, b from s) as q", [])
+    (found,) = refused.value.diagnostics
+    assert (found.code, found.help) == ("sql-aggregate-order", f"say by what: `{better}`")
 
 
 DIGITS = "aggregate digits(x: int): int {init: {n: 0}; add: {n: n * 10 + x}; value: n}; "

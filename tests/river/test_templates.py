@@ -155,6 +155,8 @@ operator n = std.flatten<T = T>;
 operator o = std.split_time<T = T, n = 2, by = at>;
 operator p = std.split_keys<T = T, key = fn(t) => t.k, n = 2>;
 operator q = std.gather<T = T, n = 3>;
+operator r = std.gather_seq<T = T, n = 2>;
+operator s = std.split_instants<R = T, Tau = time, key = fn(r) => r.k, n = 2>;
 """
 
 
