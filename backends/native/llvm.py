@@ -33,6 +33,7 @@ class _Symbol(ctypes.Structure):
     _fields_ = (("name", ctypes.c_char_p), ("address", ctypes.c_uint64))
 
 
+@cache
 def available() -> bool:
     """Whether llvmlite is installed."""
     return find_spec("llvmlite") is not None

@@ -281,8 +281,8 @@ NEXT_FIRST = """                    self.next = serial + 1
                     self._slots[serial % self.capacity] = EMPTY
                     serial += 1
 """
-LEFT = "        room = self._order.hand_in(serial, result)\n        self._back.fetch_add()\n"
-LEAVES_FIRST = "        self._back.fetch_add()\n        room = self._order.hand_in(serial, result)\n"
+LEFT = "        room = self._order.hand_in(serial, result)\n        self._out.discard(serial)\n"
+LEAVES_FIRST = "        self._out.discard(serial)\n        room = self._order.hand_in(serial, result)\n"
 STATELESS_FAULTS: dict[str, tuple[tuple[str, str, str], str, dict[str, Any]]] = {
     "next before the slot is empty": (("reorder", CLEARED, NEXT_FIRST), "no thread can go on", {}),
     "no capacity needed": (
@@ -320,7 +320,7 @@ STATELESS_FAULTS: dict[str, tuple[tuple[str, str, str], str, dict[str, Any]]] = 
         {"failing": (1,)},
     ),
     "alone while another drains": (
-        ("worklist", "        if back < self.given:\n            return False\n", ""),
+        ("worklist", "        if out:\n            return False\n", ""),
         "two send at once",
         {"light": (1, 2)},
     ),

@@ -146,7 +146,7 @@ ENGINE: Final = (
         "alone-while-another-drains",
         "a worker keeps the task while the sender of the last result is still draining",
         "backends/multicore/ordering/worklist.py",
-        "        if back < self.given:\n            return False\n",
+        "        if out:\n            return False\n",
         "",
         _IN_ORDER + "[ReorderBuffer-{'serials': 3, 'capacity': 2, 'light': (1,)}]",
     ),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from backends.multicore.ordering.atomic import Counter
 from backends.multicore.ordering.reorder import Wait
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ class Worklist(Generic[B, R]):
     def __init__(self, order: Sequencer[R], source: Callable[[], B | None]) -> None:
         self._order = order
         self._source = source
-        self._back = Counter(0)  # of the results: those whose worker has left the order again
+        self._out: set[int] = set()  # whose workers have not handed in, or not left the order again
         self.given = 0
 
     def take(self) -> tuple[int, B] | Wait:
@@ -41,13 +40,14 @@ class Worklist(Generic[B, R]):
         batch = self._source()
         if batch is None:
             return Wait.NEXT
+        self._out.add(serial)
         self.given = serial + 1
         return serial, batch
 
     def hand_in(self, serial: int, result: R | FailedResult | Nothing) -> bool:
         """Takes the result of what was given out. Returns what `Sequencer.flush` does."""
         room = self._order.hand_in(serial, result)
-        self._back.fetch_add()
+        self._out.discard(serial)
         return room
 
     def alone(self) -> bool:
@@ -56,7 +56,7 @@ class Worklist(Generic[B, R]):
         Then the caller may fire and send by himself. That the last result is sent is not enough: who sent it may be
         draining still.
         """
-        back = self._back.value
-        if back < self.given:
+        out = self._out
+        if out:
             return False
         return self._order.next == self.given
