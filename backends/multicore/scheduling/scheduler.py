@@ -256,7 +256,8 @@ class Scheduler:
         """A step has ended after so many seconds. `empty`: it may have been for nothing."""
         self.steps += 1
         self._stepping[task.index] += seconds
-        self._widths.took(task, seconds)
+        if self.workers > 1:
+            self._widths.took(task, seconds)
         if outcome is Outcome.SPLIT:
             task.working += 1  # and running: the worker is at it still
             task.most = max(task.most, task.working)
