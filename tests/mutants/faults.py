@@ -549,6 +549,7 @@ FRONTENDS: Final = (
                 return s.Binary(op, left, right, span=span)
 """,
         "tests/frontends/test_cql_engines.py::test_rows_are_compared_as_sqlite_does",
+        raises="Rejected",
     ),
     Mutant(
         "last-is-first",
@@ -733,6 +734,7 @@ FRONTENDS: Final = (
         "found = UNKNOWN if self.streams(name) else NOTHING",
         "found = NOTHING",
         "tests/frontends/test_streamit_run.py::test_functions_that_call_themselves_take_items",
+        raises="Short",
     ),
     Mutant(
         "a-try-counts",
