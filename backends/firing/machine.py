@@ -16,7 +16,7 @@ from backends.native.contract import SIDE, key_type
 from backends.native.explain import explained
 from backends.native.layout import widths
 from backends.native.operator import UNLIMITED
-from river.il.forwards import Rows, forwarded
+from river.il.forwards import ListedParts, forwarded
 from river.lang import typed
 from river.lang import types as t
 from river.lang.evaluate import Trap
@@ -193,10 +193,10 @@ class Forwards(MachineItems):
         return Batch(type_, len(rows), tuple(addresses), kept, rows.texts)
 
 
-def _forwarded(type_: Type, part: Path | Rows | Constant) -> Iterator[slice | Constant]:
+def _forwarded(type_: Type, part: Path | ListedParts | Constant) -> Iterator[slice | Constant]:
     """Columns of an item, one after the other: as many as make a part."""
     match part:
-        case Rows(path, parts):
+        case ListedParts(path, parts):
             list_, items = _columns(type_, path), t.parts(_part(type_, path))[0]
             yield slice(list_.start, list_.start + 1)
             for each in parts:

@@ -27,7 +27,7 @@ def listed(
         found = [*batches]
         rows = concat(found) if found else Batch.of(item, [])
     else:
-        gathered = _Rows(item, read)
+        gathered = _Appended(item, read)
         for batch in batches:
             gathered.add(batch, expected)
         rows = gathered.batch()
@@ -35,8 +35,8 @@ def listed(
     return Batch(t.List(item), 1, (address_of(ends), *rows.addresses), [rows.kept, ends])
 
 
-class _Rows:
-    """Rows without lists in them."""
+class _Appended:
+    """Rows without lists in them, one batch behind the other in memory that grows."""
 
     def __init__(self, item: t.Type, read: Sequence[bool]) -> None:
         self._item = item

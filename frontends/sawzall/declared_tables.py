@@ -282,15 +282,7 @@ def emit(checker: Checker, item: a.Emit) -> tuple[z.Stmt, ...]:
     table, written = checker.tables[known.index], checker.clauses.get(known.index)
     if written is not None and written.clauses:
         return emit_told(checker, item, known.index, written)
-    if len(item.index) != len(table.index):
-        count = len(table.index)
-        message = (
-            f"`{table.name}` has {count} {'index' if count == 1 else 'indices'}, {len(item.index)} given"
-        )
-        raise checker.report.error("sawzall-emit", message, item.table_span)
-    if (item.weight is None) != (not table.weight):
-        message = f"`{table.name}` {'takes no' if item.weight is not None else 'needs a'} weight"
-        raise checker.report.error("sawzall-emit", message, item.span)
+    emit_fits(checker, item, table, len(table.index))
     exprs = checker.exprs
     index = tuple(exprs.check(e, type_) for e, (_, type_) in zip(item.index, table.index, strict=True))
     value = exprs.check(item.value, t.Record(table.value) if table.whole else table.value[0][1])
@@ -298,19 +290,22 @@ def emit(checker: Checker, item: a.Emit) -> tuple[z.Stmt, ...]:
     return (z.Emit(known.index, index, value, weight, span=item.span),)
 
 
-def emit_told(checker: Checker, item: a.Emit, number: int, written: a.TableType) -> tuple[z.Stmt, ...]:
-    """`emit` to a table with clauses: in these, index and value go by the names that the declaration gives them."""
-    table, names = checker.tables[number], checker.names
-    clauses = {clause.word: clause for clause in written.clauses}
-    if len(item.index) != len(written.index):
-        count = len(written.index)
-        message = (
-            f"`{table.name}` has {count} {'index' if count == 1 else 'indices'}, {len(item.index)} given"
-        )
+def emit_fits(checker: Checker, item: a.Emit, table: z.Table, count: int) -> None:
+    """Refuses an `emit` that gives another number of indices than `count`, or a weight where none is taken, or none."""
+    if len(item.index) != count:
+        indices = "index" if count == 1 else "indices"
+        message = f"`{table.name}` has {count} {indices}, {len(item.index)} given"
         raise checker.report.error("sawzall-emit", message, item.table_span)
     if (item.weight is None) != (not table.weight):
         message = f"`{table.name}` {'takes no' if item.weight is not None else 'needs a'} weight"
         raise checker.report.error("sawzall-emit", message, item.span)
+
+
+def emit_told(checker: Checker, item: a.Emit, number: int, written: a.TableType) -> tuple[z.Stmt, ...]:
+    """`emit` to a table with clauses: in these, index and value go by the names that the declaration gives them."""
+    table, names = checker.tables[number], checker.names
+    clauses = {clause.word: clause for clause in written.clauses}
+    emit_fits(checker, item, table, len(written.index))
     given = [
         (part.name, checker.type(part.type), e) for part, e in zip(written.index, item.index, strict=True)
     ]

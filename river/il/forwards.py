@@ -16,14 +16,14 @@ Path = tuple[int, ...]
 
 
 @frozen
-class Rows:
+class ListedParts:
     """`[{k: r.k} for r in x.rows]`: all items of the list at `list`, of each the parts at `parts`."""
 
     list: Path
     parts: tuple[Path, ...]
 
 
-Parts = tuple["Path | Rows | typed.Literal | typed.MakeList", ...]
+Parts = tuple["Path | ListedParts | typed.Literal | typed.MakeList", ...]
 """What an item is made of, in order: parts of the item that came in, rows of its lists, constants, and empty lists."""
 
 
@@ -50,7 +50,9 @@ def _parts(expr: typed.Expr) -> Parts | None:
         case typed.Comprehension(_, made, (row,), _, rows, None) if isinstance(rows, typed.Local | typed.Get):
             where, parts = _path(rows), _paths(made, row)
             listed = isinstance(rows.type, t.List)
-            return (Rows(where, parts),) if listed and where is not None and parts is not None else None
+            return (
+                (ListedParts(where, parts),) if listed and where is not None and parts is not None else None
+            )
         case typed.MakeRecord(_, values, _):
             found = [_parts(value) for value in values]
             return None if None in found else tuple(part for parts in found for part in parts or ())

@@ -256,7 +256,7 @@ class Scheduler:
         """A step has ended after so many seconds. `empty`: it may have been for nothing."""
         self.steps += 1
         self._stepping[task.index] += seconds
-        if self.workers > 1:
+        if self.workers > 1:  # else there is no width to choose
             self._widths.took(task, seconds)
         if outcome is Outcome.SPLIT:
             task.working += 1  # and running: the worker is at it still
