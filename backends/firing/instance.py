@@ -340,9 +340,11 @@ class Items(Instance):
         while left > 0 and idle < len(self.ports) and not self._full:
             turn = self._turn
             self._turn = (turn + 1) % len(self.ports)
-            done = self._port(self.ports[turn], self._fires[turn], left)
+            port = self.ports[turn]
+            done = self._port(port, self._fires[turn], left)
             left -= done
-            idle = 0 if done else idle + 1
+            # Where nothing is left there was less than was asked for, so that the queue is empty, too.
+            idle = idle + 1 if not done else 0 if port.waiting else 1
         if self.ended:
             self.finish()
         return left

@@ -61,6 +61,11 @@ class Port:
             return self.marks[0][0] - self.seen + self.count
         return self.count
 
+    @property
+    def waiting(self) -> bool:
+        """Whether anything that it took from its queue waits: items, marks, or what violates the order."""
+        return bool(self.marks) or self.count > 0 or self.violation is not None
+
     def fill(self, wanted: int) -> int:
         """Takes chunks from the queue until `wanted` items wait or there are no more; how many wait."""
         count = self.count

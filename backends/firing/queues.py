@@ -29,8 +29,8 @@ class Queue:
     """A FIFO from one task to one other. `put` is called by the producer only, `take` and `took` by the consumer only.
 
     `bound`: soft, the scheduler raises it where all would wait for each other (il.md P8). `wanted`: the producer waits
-    for room; read and written under the scheduler's lock, as are `blocked`, how long it waited so far, and `peak`, how
-    long the queue was. `items`: that were put, without the marks. `closed`: the consumer has stopped, what comes is dropped.
+    for room; read and written under the scheduler's lock, as is `blocked`, how long it waited so far. `peak`: how long the
+    queue was. `items`: that were put, without the marks. `closed`: the consumer has stopped, what comes is dropped.
     """
 
     __slots__ = (
@@ -120,6 +120,8 @@ class Queue:
             self.items += len(chunk)
             self._heavy += 0 if isinstance(chunk, list) else chunk.weight
         self._chunks.append(chunk)
+        if (size := self._put - self._taken) > self.peak:
+            self.peak = size
 
     def take(self) -> Chunk | None:
         """The next chunk, None if there is none. It keeps its place in the queue until `took` says how much is done."""

@@ -53,19 +53,14 @@ class Dispatcher:
     def next(self, who: int, now: float) -> Task | None:
         """A task to run. None: the run has ended, or nothing is to be run by the reader now."""
         scheduler = self.scheduler
-        if who == READER:
-            task = scheduler.light(now)
-            if scheduler.woken:
-                self.obey()
-            return task
-        while True:
-            task = scheduler.take(who, now)
-            if scheduler.woken:
-                self.obey()
-            if task is not None or scheduler.over or scheduler.stopped:
-                return task
+        task = scheduler.light(now) if who == READER else scheduler.take(who, now)
+        if scheduler.woken:
+            self.obey()
+        while task is None and who != READER and not (scheduler.over or scheduler.stopped):
             self.sleep(who)
-            now = perf_counter()
+            task = scheduler.take(who, perf_counter())
+            self.obey()
+        return task
 
     # -- what threads do
 
@@ -97,8 +92,9 @@ class Dispatcher:
         spent = (now if clock is None else clock()) - before
         if outcome is not Outcome.SPLIT or not isinstance(task, Divided):
             with self.lock:
-                empty = self.meter.stepped(task, outcome, spent)
-                self.scheduler.stepped(task, outcome, now - began, now, empty=empty)
+                self.scheduler.stepped(
+                    task, outcome, now - began, now, empty=self.meter.stepped(task, outcome, spent)
+                )
                 return self.next(who, now)
         detached, ticket = task.detached, task.ticket
         with self.lock:

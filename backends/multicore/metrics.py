@@ -94,9 +94,6 @@ class Meter:
             task.counted = task.instance.fired
             task.batches += 1
             empty = False
-        for out in task.outs:
-            queue = out.queue
-            queue.peak = max(queue.peak, queue.size)
         if self._probe is not None:
             self._follow(self._probe, task, idle=outcome is Outcome.IDLE and not task.missed)
         return empty

@@ -95,8 +95,6 @@ class Feeder:
             for out in outs:
                 out.drain()
             with threads.lock:
-                for out in outs:
-                    out.queue.peak = max(out.queue.peak, out.queue.size)
                 scheduler.sent(outs)
                 light = threads.next(READER, perf_counter()) if scheduler.helps(many=many) else None
             helped = 0.0 if light is None else self._help(light)

@@ -16,6 +16,7 @@ What a process makes outside of runs (`while_running`), or on a stated level, is
 from __future__ import annotations
 
 from contextlib import contextmanager, suppress
+from math import inf
 from threading import RLock, Thread, local
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
@@ -32,6 +33,12 @@ LONG: Final = 0.25
 
 LARGE: Final = 16 << 20
 """Bytes of inputs from which on all code is optimised before a run: it takes longer than that does, or is run again."""
+
+BRIEF: Final = 20e-6
+"""Seconds of a call for which it would take a while to ask for the time at each: of one after such a call it is not asked."""
+
+UNTIMED: Final = 15
+"""How many calls after a brief one are taken for as long as it, without asking."""
 
 LEAST: Final = 0.001
 """Seconds in a run that are worth a note."""
@@ -81,21 +88,25 @@ class Tier:
         self, name: str, quick: Callable[..., Any], params: tuple[Any, ...], result: Any, *, short: bool
     ) -> Callable[..., Any]:
         """A function that calls `quick`, and later the one of this name of the better code."""
-        target, last = quick, False
+        target, untimed = quick, 0.0
 
         def call(*args: Any) -> Any:
-            nonlocal target, last
-            if last:
+            nonlocal target, untimed
+            if untimed > 0:
+                untimed -= 1
                 return target(*args)
             better = self.better
             if better is not None:
-                target, last = better.function(name, params, result, short=short), True
+                target, untimed = better.function(name, params, result, short=short), inf
                 return target(*args)
             began = perf_counter()
             try:
                 return target(*args)
             finally:
-                self.seconds += perf_counter() - began
+                took = perf_counter() - began
+                if took < BRIEF:
+                    took, untimed = took * (1 + UNTIMED), UNTIMED
+                self.seconds += took
 
         return call
 

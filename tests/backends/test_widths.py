@@ -33,10 +33,8 @@ def tasks(*widest: int) -> list[Task]:
 
 def turn(widths: Widths, *seconds: float, idle: float = 0.0) -> list[float]:
     """How wide tasks are after a turn in which they took so long, and workers had nothing to do for so long."""
-    for task, spent in zip(widths.tasks, seconds, strict=True):
-        widths.took(task, spent)
     clock[0] += sum(seconds) / widths.workers + idle
-    widths.turn(clock[0])
+    widths.turn(seconds, clock[0])
     return [task.width for task in widths.tasks if task.widest]
 
 
@@ -53,7 +51,7 @@ def test_who_becomes_wider_is_told_and_what_is_fixed_stays() -> None:
     widths = made(0, 4)
     assert turn(widths, SPAN * 9, SPAN) == [1]
     widths.took(widths.tasks[1], SPAN * 90)
-    assert widths.turn(clock[0]) == [widths.tasks[1]]
+    assert widths.turn((0.0, 0.0), clock[0]) == [widths.tasks[1]]
     fixed = made(0, 4, how="fixed")
     assert turn(fixed, SPAN * 9, SPAN) == [4]
 

@@ -110,7 +110,7 @@ class Scheduler:
         self._stepping = [0.0] * len(tasks)  # seconds of each task since a turn was read
         self._others = 0.0  # seconds of all tasks but the longest for a turn, smoothed
         self._working = 0.0  # and of all of them
-        self._widths = Widths(tasks, workers, widths)
+        self._widths = Widths(tasks, workers, widths if workers > 1 else "fixed")
         self._show = show
 
     # -- the run
@@ -167,8 +167,9 @@ class Scheduler:
         working = sum(self._stepping)
         self._working += (working - self._working) / 8
         self._others += (working - max(self._stepping, default=0.0) - self._others) / 8
+        wider = self._widths.turn(self._stepping, now)
         self._stepping = [0.0] * len(self._stepping)
-        for task in self._widths.turn(now):
+        for task in wider:
             if task.working:  # else it waits for nobody who is at it
                 self._wake(task)
         return True
@@ -236,8 +237,10 @@ class Scheduler:
         Raises: InternalError if nothing can run, though the run is not over.
         """
         while not (self.stopped or self.over):
-            own = self._set_of.get(worker)
             theirs = self._ready and not (self.running and self._crowded(now))
+            if theirs and not self._sets:
+                return self._taken(now)
+            own = self._set_of.get(worker)
             if own is not None and own.ready and not (theirs and own.last):
                 own.last = True
                 return self._taken(now, own)
@@ -256,8 +259,6 @@ class Scheduler:
         """A step has ended after so many seconds. `empty`: it may have been for nothing."""
         self.steps += 1
         self._stepping[task.index] += seconds
-        if self.workers > 1:  # else there is no width to choose
-            self._widths.took(task, seconds)
         if outcome is Outcome.SPLIT:
             task.working += 1  # and running: the worker is at it still
             task.most = max(task.most, task.working)

@@ -7,6 +7,7 @@ Paper: River §6.2 (mappers and reducers differ in how many of them are best).
 
 from __future__ import annotations
 
+from operator import add
 from typing import TYPE_CHECKING, Final
 
 from river.classes import define, field
@@ -46,7 +47,7 @@ class Widths:
         self._spent = [0.0] * len(self.tasks)
 
     def took(self, task: Task, seconds: float) -> None:
-        """A worker has been at a task for so many seconds."""
+        """A worker has been at what it took out of a task for so many seconds."""
         self._spent[task.index] += seconds
         self._since += seconds
 
@@ -54,12 +55,16 @@ class Widths:
         """The run begins."""
         self._asked = now
 
-    def turn(self, now: float) -> Sequence[Task]:
-        """A turn has been read. The tasks that became wider."""
+    def turn(self, stepping: Sequence[float], now: float) -> Sequence[Task]:
+        """A turn has been read; since the one before, the steps of each task took so long. The tasks that became wider."""
         self._turns += 1
         if self.how == "changing":
             return self._set([1 + (self._turns + each.index) % max(1, each.widest) for each in self.tasks])
-        if self.how == "fixed" or self._since < SPAN:
+        if self.how == "fixed":
+            return ()
+        self._spent = [*map(add, self._spent, stepping)]
+        self._since += sum(stepping)
+        if self._since < SPAN:
             return ()
         total = sum(self._spent)
         busy = self._since > BUSY * self.workers * (now - self._asked)
