@@ -11,7 +11,7 @@ from collections import Counter
 from fractions import Fraction
 from heapq import heappop, heappush
 from math import ceil, inf, isinf, isnan
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import TYPE_CHECKING, Any, NoReturn, assert_never
 
 from attrs import define, field, frozen
 
@@ -38,6 +38,22 @@ END = (1 << 63) - 1  # the last instant that there is
 
 class Trapped(Exception):  # noqa: N818 - what a run may come to
     """Some instant has no meaning: an expression traps, or a sum does not fit."""
+
+
+class TooLarge:
+    """A sum that is no int. Whoever reads it traps; nobody does where `having` leaves the group out for another reason."""
+
+    def __init__(self, total: int) -> None:
+        self.total = total
+
+    def read(self, *_: Any) -> NoReturn:
+        raise Trapped(f"a sum of {self.total}")
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __floordiv__ = __rfloordiv__ = __mod__ = (
+        __rmod__
+    ) = read
+    __neg__ = __abs__ = __int__ = __float__ = __index__ = __hash__ = read
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = read
 
 
 @frozen
@@ -391,7 +407,11 @@ class Run:
         for key, members in groups.items():
             group = (*key, *(self.aggregate(a, node, members) for a in node.aggregates))
             if keep(group):
-                found.append(make(group))
+                row = make(group)
+                for value in row:
+                    if isinstance(value, TooLarge):
+                        raise Trapped(f"a sum of {value.total}")
+                found.append(row)
         return found
 
     def aggregate(self, part: r.Aggregate, node: r.Group, rows: Bag) -> Any:
@@ -546,14 +566,12 @@ def spread(values: list[float], function: str) -> float | None:
 
 
 def total(values: list[Any], kind: t.Type) -> Any:
-    """The sum: of whole numbers in their type or a trap, of floats exact and rounded once."""
+    """The sum: of whole numbers in their type or `TooLarge`, of floats exact and rounded once."""
     if isinstance(kind, t.Decimal):
         return sum(values)
     if kind in t.INTEGERS:
         found = sum(values)
-        if not -(1 << 63) <= found < 1 << 63:
-            raise Trapped(f"a sum of {found}")
-        return found
+        return found if -(1 << 63) <= found < 1 << 63 else TooLarge(found)
     special = {value for value in values if isnan(value) or isinf(value)}
     if special:
         return NAN if len(special) > 1 or any(map(isnan, special)) else special.pop()

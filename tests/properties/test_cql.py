@@ -471,6 +471,21 @@ def test_windows_slide_from_the_first_instant_on() -> None:
     assert by_bags(program, data)[0] == by_deltas(program, data, 0) == expected
 
 
+def test_a_sum_is_asked_for_where_having_keeps_the_group() -> None:
+    text = "output v: relation = select k as c0, sum(big) as c1 from s group by k having {};"
+    rows = [(0, 0, (1 << 63) - 1, 0.0, "a", None), (0, 0, 5, 0.0, "a", None), (0, 0, 5, 0.0, "b", None)]
+    data = {"s": rows, "t": [], "p": []}
+    found = [
+        (
+            by_bags(checked(DECLARED + text.format(having)), data)[0],
+            by_deltas(checked(DECLARED + text.format(having)), data, 0),
+        )
+        for having in ("count(*) < 2", "sum(big) > 1", "count(*) > 1")
+    ]
+    kept = {"v": {0: (Counter({("b", 5): 1}), Counter[Any]())}}
+    assert found == [(kept, kept), (None, None), (None, None)]
+
+
 def passing(text: str, data: Mapping[str, list[tuple[Any, ...]]]) -> bool:
     """Whether a row comes and goes at one instant: what traps for it may trap, though no bag has it.
 
