@@ -22,7 +22,7 @@ from river.il.loops import back_edges
 from river.lang import typed, values
 from river.lang import types as t
 from river.lang.evaluate import CompiledOperator, Trap, compile_operator, inside
-from river.lang.values import END, Mark
+from river.lang.values import BOUNDS, END, Mark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -167,6 +167,7 @@ class _Erased:
         self.handlers = handlers
         self.counted = counted
         self.keys = ordered
+        self.greatest = tuple(map(_greatest, operator.ports, ordered))
         self.ordered = tuple(i for i, key in enumerate(ordered) if key is not None)
         self.freezers = tuple(values.freezer(p.type) for p in operator.vars)
         self.waits = isinstance(operator, typed.Operator) and not operator.items
@@ -332,7 +333,7 @@ class _Erased:
         while True:
             heads = {p: waiting.items[p][0][self.keys[p]] for p in handler.ports if waiting.items[p]}
             key = min(heads.values(), default=None)
-            if key is None or not all(p in heads or _beyond(p, key, progress) for p in handler.ports):
+            if key is None or not all(p in heads or self.beyond(p, key, progress) for p in handler.ports):
                 return waiting
             taken = [p for p in handler.ports if heads.get(p) == key]
             sides = tuple(waiting.items[p][0] if p in taken else None for p in handler.ports)
@@ -341,6 +342,11 @@ class _Erased:
             for p in taken:
                 items = _put(items, p, items[p][1:])
             waiting = evolve(waiting, items=items)
+
+    def beyond(self, port: int, key: Value, progress: Progress) -> bool:
+        """Whether nothing of this key or a smaller one can arrive on `port`; the greatest key as a mark says that of itself."""
+        mark = progress.marks[port]
+        return progress.ended[port] or (mark is not None and (mark > key or mark == self.greatest[port]))
 
     # -- marks and ends
 
@@ -400,10 +406,10 @@ def _filled(rated: typed.RatedHandler, waiting: Waiting) -> bool:
     return all(len(waiting.items[rate.port]) >= rate.peek for rate in rated.rates)
 
 
-def _beyond(port: int, key: Value, progress: Progress) -> bool:
-    """Whether nothing of this key or a smaller one can arrive on `port`."""
-    mark = progress.marks[port]
-    return progress.ended[port] or (mark is not None and mark > key)
+def _greatest(port: typed.Port, key: int | None) -> Value:
+    """The greatest key of an ordered port, None if its type has none."""
+    bounds = None if key is None else BOUNDS.get(t.parts(port.type)[key])
+    return None if bounds is None else bounds[1]
 
 
 def _known(mark: Value) -> tuple[Value, ...]:

@@ -223,6 +223,25 @@ input a: K by n; input c: K by n; output b: K by n;
 """
 
 
+LAST = (1 << 63) - 1
+OVER = (
+    MERGE.replace("output b: K by n;", "output over: K by n;")
+    + f"""
+operator last(x: K by n) -> (o: K by n) {{
+  on x(r) {{ emit o r; }}
+  on mark(k) {{ if k == {LAST} {{ emit o {{n: k, v: "over"}}; }} mark o k; }} }}
+(over) <- last(b);
+"""
+)
+
+
+def test_a_merge_fires_for_the_greatest_key_before_it_says_that_it_is_over() -> None:
+    g, data = graph(OVER), {"a": [(LAST, "a")], "c": [(1, "p")]}
+    found = outcomes(erase(g), inputs(g, data))
+    assert len({observe(g, outcome) for outcome in found.outcomes}) == 1
+    assert sent(OVER, data)["over"] == ((1, "p"), (LAST, "a"), (LAST, "over"), Mark(LAST), END)
+
+
 def test_a_merge_fires_for_the_smallest_key_with_all_its_sides() -> None:
     data = {"a": [(1, "a"), (3, "b"), (3, "c")], "c": [(2, "p"), (3, "q"), (9, "r")]}
     assert sent(MERGE, data)["b"] == ((1, "a"), (2, "p"), (3, "bq"), (3, "c"), (9, "r"), Mark(10), END)
