@@ -1583,7 +1583,7 @@ IL: Final = (
         "merge-does-not-wait",
         "a merge fires though an input may still bring a smaller key",
         "river/il/erase.py",
-        "if key is None or not all(p in heads or _beyond(p, key, progress) for p in handler.ports):",
+        "if key is None or not all(p in heads or self.beyond(p, key, progress) for p in handler.ports):",
         "if key is None:",
         "tests/river/test_erase.py::test_a_merge_waits_until_no_input_can_undercut_it",
     ),
@@ -1952,6 +1952,22 @@ BLOCKS: Final = (
         "if busy else each.widest",
         "if busy or True else each.widest",
         "tests/backends/test_widths.py::test_where_workers_have_time_all_may_be_at_it",
+    ),
+    Mutant(
+        "greatest-not-over",
+        "a merge does not know that the greatest key as a mark says that it is over",
+        "river/il/erase.py",
+        "(mark > key or mark == self.greatest[port])",
+        "mark > key",
+        "tests/river/test_erase.py::test_a_merge_fires_for_the_greatest_key_before_it_says_that_it_is_over",
+    ),
+    Mutant(
+        "looks-no-further",
+        "an operator that has fired something takes its input to be empty",
+        "backends/firing/instance.py",
+        "0 if port.waiting else 1",
+        "1",
+        "tests/backends/test_multicore.py::test_fission_written_out_keeps_order[3]",
     ),
 )
 
