@@ -291,7 +291,7 @@ def _summary(streams: Streams, metrics: Metrics | None, backend: str) -> None:
     print(text, file=streams.stderr)
 
 
-@click.command("check")
+@click.command("check", short_help="Compare backends with the calculus on data files.")
 @PROGRAM
 @LANG
 @MAIN

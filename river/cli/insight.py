@@ -159,7 +159,7 @@ def _plan(compiled: Compiled, backend: str, modules: tuple[str, ...], workers: i
     )
 
 
-@click.command("explain")
+@click.command("explain", short_help="Tell what River knows of PROGRAM.")
 @PROGRAM
 @LANG
 @MAIN

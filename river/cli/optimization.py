@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from river.cli.terminal import Streams
 
 
-@click.command("opt")
+@click.command("opt", short_help="Optimize PROGRAM, and print it.")
 @PROGRAM
 @LANG
 @MAIN

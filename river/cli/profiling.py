@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from river.cli.terminal import Streams
 
 
-@click.command("profile")
+@click.command("profile", short_help="Measure what each operator of PROGRAM takes.")
 @PROGRAM
 @LANG
 @MAIN

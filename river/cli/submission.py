@@ -28,7 +28,11 @@ PATHS: Final = ("ins", "outs", "out_dir", "on_error", "checkpoint", "metrics", "
 """Those that name files."""
 
 
-@click.command("submit", context_settings={"ignore_unknown_options": True})
+@click.command(
+    "submit",
+    short_help="Run PROGRAM on a cluster of Spark.",
+    context_settings={"ignore_unknown_options": True},
+)
 @SPARK_MASTER
 @SPARK_CONF
 @click.option(

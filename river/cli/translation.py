@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from river.cli.terminal import Streams
 
 
-@click.command("compile")
+@click.command("compile", short_help="Translate PROGRAM to River IL.")
 @PROGRAM
 @LANG
 @MAIN
