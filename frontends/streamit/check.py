@@ -319,7 +319,7 @@ class _Checker:
                 self.used.add(name)
                 params = tuple(self.known[name].around.params.values())
                 code.arity(name, args, len(params), span)
-                given = tuple(code.initial(a, p.type) for a, p in zip(args, params, strict=True))
+                given = tuple(code.expr(a, p.type) for a, p in zip(args, params, strict=True))
                 return ty.Add(add.role, ty.Create(name, None, given, span=span), span=add.span)
             case c.Stream() as ast:
                 if ast.params:
@@ -504,7 +504,7 @@ class _Checker:
                     )
                 value = None
                 with self.report.recover():
-                    value = None if name.value is None else code.initial(name.value, type_)
+                    value = None if name.value is None else code.expr(name.value, type_)
                 around.fields[name.name] = ty.FieldDecl(name.name, type_, value, span=name.span)
                 yield around.fields[name.name]
 

@@ -368,7 +368,7 @@ class BodyChecker:
         for name in names:
             value = None
             with self.report.recover():
-                value = None if kind is None or name.value is None else self.initial(name.value, kind)
+                value = None if kind is None or name.value is None else self.expr(name.value, kind)
             local = self.declare(name.name, kind or ty.INT, name.span)
             if value is not None and local.type == ty.INT and name.name not in self.around.changed:
                 known = self.known(value)
@@ -376,15 +376,6 @@ class BodyChecker:
                     self.values[local.key] = known
             found.append(ty.Declare(local.key, local.type, value, span=name.span))
         return found[0] if len(found) == 1 else ty.Block(tuple(found), span=span)
-
-    def initial(self, value: c.Expr, wanted: ty.Type) -> ty.Expr:
-        """An initial value, which may be a display."""
-        if not isinstance(value, c.Display):
-            return self.expr(value, wanted)
-        if not isinstance(wanted, ty.Vector):
-            raise self.mismatch("an array", wanted, value.span)
-        items = tuple(self.initial(i, wanted.item) for i in value.items)
-        return ty.Display(wanted, items, span=value.span)
 
     def effect(self, word: str, args: Sequence[c.Expr], call: c.Call) -> ty.Stmt:
         """`push(e);`, `print(e);`, `println(e);`."""
@@ -606,7 +597,7 @@ class BodyChecker:
 
     def expr(self, value: c.Expr, wanted: ty.Type | None = None) -> ty.Expr:
         """A typed expression, converted to the wanted type. Raises: Failed, when it is reported."""
-        node = self.literal(value, wanted) or self.plain(value)
+        node = self.written(value, wanted) or self.plain(value)
         self.look_at_order(node)
         if node.type == ty.VOID:
             if wanted is None and isinstance(node, ty.Call | ty.Function):
@@ -628,6 +619,33 @@ class BodyChecker:
             name = twice.partition("#")[0]
             message = f"`{name}` is changed twice here: from left to right, the value of an assignment before its place"
             self.report.warn("streamit-order", message, node.span, "use two statements")
+
+    def written(self, value: c.Expr, wanted: ty.Type | None) -> ty.Expr | None:
+        """What is written of something that has the type that is wanted: a number, or its parts in braces; else None."""
+        match value, wanted:
+            case c.Display(items), ty.Vector(item):
+                nodes = tuple(self.expr(each, item) for each in items)
+                size = ty.Constant(ty.INT, len(nodes), span=value.span)
+                return ty.Display(ty.Vector(nodes[0].type if nodes else item, size), nodes, span=value.span)
+            case c.Display(items), ty.Struct(name, fields):
+                if len(items) != len(fields):
+                    what = f"`{name}` has {len(fields)} part{'s' * (len(fields) != 1)}"
+                    message = f"{what}, {len(items)} given"
+                    raise self.report.error("streamit-size", message, value.span)
+                pairs = zip(items, fields, strict=True)
+                return self.make(wanted, [self.expr(each, part) for each, (_, part) in pairs], value.span)
+            case c.Display(), _ if wanted is not None:
+                message = f"expected `{shown(wanted)}`, found values in braces"
+                raise self.report.error("streamit-type", message, value.span)
+            case _:
+                return self.literal(value, wanted)
+
+    def make(self, type_: ty.Struct, items: Sequence[ty.Expr], span: Span | None) -> ty.Expr:
+        """A struct of its parts."""
+        values = tuple(item.value for item in items if isinstance(item, ty.Constant))
+        if len(values) == len(items):
+            return ty.Constant(type_, values, span=span)
+        return ty.Make(type_, tuple(items), span=span)
 
     def literal(self, value: c.Expr, wanted: ty.Type | None) -> ty.Expr | None:
         """A number as it is written where a float or a double is wanted, else None."""
@@ -673,8 +691,7 @@ class BodyChecker:
         help_line = None
         if wanted in RANKS and any(found == shown(rank) for rank in RANKS):
             help_line = f"convert it: `({name})`"
-        quoted = found if found.startswith("an ") else f"`{found}`"
-        return self.report.error("streamit-type", f"expected `{name}`, found {quoted}", span, help_line)
+        return self.report.error("streamit-type", f"expected `{name}`, found `{found}`", span, help_line)
 
     def fold(self, node: ty.Apply) -> ty.Expr:
         """The expression, or its value when all operands are known."""
@@ -738,10 +755,9 @@ class BodyChecker:
                     raise self.mismatch(shown(target.type), ty.INT, span)
                 return ty.Update(target.type, target, node.operation, one, after, span=span)
             case c.Display():
-                help_line = "declare an array with it: `float[2] a = {1, 2};`"
-                raise self.report.error(
-                    "streamit-type", "braces hold the initial value of an array", span, help_line
-                )
+                help_line = "give it to a variable of that type: `float[2] a = {1, 2};`"
+                message = "of which type the values in braces are is not known here"
+                raise self.report.error("streamit-type", message, span, help_line)
             case _:
                 assert_never(value)
 
@@ -1060,12 +1076,10 @@ class BodyChecker:
     def vector(self, name: str, call: c.Call) -> ty.Expr:
         """`float3(x, y, z)`."""
         self.arity(name, call.args, VECTORS[name], call.span)
-        items = tuple(self.expr(arg, ty.FLOAT) for arg in call.args)
+        items = [self.expr(arg, ty.FLOAT) for arg in call.args]
         type_ = self.type(c.TypeName(name, span=call.span))
-        if all(isinstance(item, ty.Constant) for item in items):
-            values = tuple(item.value for item in items if isinstance(item, ty.Constant))
-            return ty.Constant(type_, values, span=call.span)
-        return ty.Make(type_, items, span=call.span)
+        assert isinstance(type_, ty.Struct)  # noqa: S101 - vectors are
+        return self.make(type_, items, call.span)
 
     def number_function(self, call: c.Call) -> ty.Expr:
         """`abs`, `min`, `max` of ints or of floats."""

@@ -102,6 +102,13 @@ def item(array: Sequence[Value], index: int) -> Value:
     return array[index]
 
 
+def alike(left: Value, right: Value) -> bool:
+    """Whether two arrays or structs have as many items everywhere."""
+    if not isinstance(left, list | tuple):
+        return True
+    return len(left) == len(right) and all(map(alike, left, right))  # pyright: ignore[reportUnknownArgumentType,reportUnknownVariableType]
+
+
 def frozen(value: Value) -> Value:
     """The value with tuples for lists."""
     return tuple(map(frozen, value)) if isinstance(value, list | tuple) else value  # pyright: ignore[reportUnknownVariableType,reportUnknownArgumentType]

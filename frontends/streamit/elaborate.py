@@ -195,12 +195,19 @@ class _Elaborator:
 
     def fits(self, type_: ty.Type, value: Any, values: Values, span: Span | None) -> None:
         """Refuses an array of another size."""
-        if isinstance(type_, ty.Vector):
-            size = self.value(type_.size, values)
-            if len(value) != size:
-                raise self.report.error("streamit-size", f"expected {size} items, found {len(value)}", span)
-            for part in value:
-                self.fits(type_.item, part, values, span)
+        match type_:
+            case ty.Vector(item, size_):
+                size = self.value(size_, values)
+                if len(value) != size:
+                    message = f"expected {size} items, found {len(value)}"
+                    raise self.report.error("streamit-size", message, span)
+                for part in value:
+                    self.fits(item, part, values, span)
+            case ty.Struct(_, fields):
+                for (_, kind), part in zip(fields, value, strict=True):
+                    self.fits(kind, part, values, span)
+            case _:
+                pass
 
     def start(self, creation: ty.Create, values: Values) -> ty.Graph | _Open:
         """A filter, or a stream whose parts are still to be made."""
@@ -252,6 +259,7 @@ class _Elaborator:
         """Computes all sizes in the code of a filter, and compares those of arrays that meet."""
         bodies = [stream.work.body, *(h.body for h in stream.helpers)]
         bodies += [b for b in (stream.init, stream.prework and stream.prework.body) if b is not None]
+        bodies += [each.value for each in stream.fields if each.value is not None]
         nodes = [node for body in bodies for node in walk(body)]
         shapes = _Shapes(self, values)
         for found in (*stream.fields, *(p for h in stream.helpers for p in h.params), *nodes):
@@ -268,6 +276,9 @@ class _Elaborator:
                         shapes.meet(param.type, arg, found.span)
                 case ty.Choose(type_, _, _, other):
                     shapes.meet(type_, other, found.span)
+                case ty.Send(_, _, args):
+                    for arg in args:  # receivers look at the sizes: here the parts of one have to be alike
+                        shapes.meet(arg.type, arg, arg.span)
                 case _:
                     pass
         for helper in stream.helpers:
@@ -647,6 +658,11 @@ class _Elaborator:
         if operation is not None:
             types = (place.type, expr.value.type)
             new = self.guarded(lambda: constants.apply(operation, types, expr.type, (before, new)), expr.span)
+        elif isinstance(expr.type, ty.Vector | ty.Struct) and not constants.alike(
+            old := self.value(place, values), new
+        ):
+            found = f"{len(old)} items, found {len(new)}" if len(old) != len(new) else "arrays of other sizes"
+            raise self.report.error("streamit-size", f"expected {found}", expr.span)
         self.store(place, constants.thawed(new), values)
         return before if expr.after else new
 
@@ -677,23 +693,28 @@ class _Shapes:
     def meet(self, type_: ty.Type, value: ty.Expr | None, span: Span | None) -> None:
         """Refuses a value of another shape."""
         wanted = self.work.concrete(type_, self.values)
-        if isinstance(value, ty.Display):
-            self.display(wanted, value)
-        elif value is not None and isinstance(type_, ty.Vector):
-            found = self.work.concrete(value.type, self.values)
-            if found != wanted:
-                message = f"expected `{_shown(wanted)}`, found `{_shown(found)}`"
-                raise self.work.report.error("streamit-size", message, span)
+        if value is not None:
+            self.compare(wanted, value, span)
 
-    def display(self, wanted: t.Type, value: ty.Display) -> None:
-        """Compares a display with an array."""
-        assert isinstance(wanted, t.Array)  # noqa: S101 - the checker has seen to it
-        if len(value.items) != wanted.size:
-            message = f"expected {wanted.size} items, found {len(value.items)}"
-            raise self.work.report.error("streamit-size", message, value.span)
-        for item in value.items:
-            if isinstance(item, ty.Display):
-                self.display(wanted.item, item)
+    def compare(self, wanted: t.Type, value: ty.Expr, span: Span | None) -> None:
+        """Compares a value, part by part where it is written so, with the type that it has to have."""
+        match value, wanted:
+            case ty.Display(_, items), t.Array(item, size):
+                if len(items) != size:
+                    message = f"expected {size} items, found {len(items)}"
+                    raise self.work.report.error("streamit-size", message, value.span)
+                for each in items:
+                    self.compare(item, each, each.span)
+            case ty.Make(_, items), t.Record(fields):
+                for (_, part), each in zip(fields, items, strict=True):
+                    self.compare(part, each, each.span)
+            case _, t.Array():
+                found = self.work.concrete(value.type, self.values)
+                if found != wanted:
+                    message = f"expected `{_shown(wanted)}`, found `{_shown(found)}`"
+                    raise self.work.report.error("streamit-size", message, span)
+            case _:
+                pass
 
 
 def _path(creation: ty.Create, stack: Sequence[_Open]) -> str:

@@ -110,7 +110,7 @@ class Step(s.Node):
 
 @frozen
 class Display(s.Node):
-    """`{1, 2, 3}` as the initial value of an array."""
+    """`{1, 2, 3}`: an array or a struct, whichever is wanted."""
 
     items: tuple[Expr, ...]
 

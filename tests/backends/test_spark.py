@@ -121,13 +121,14 @@ def test_examples_in_every_language_and_across_them(program: str, inputs: dict[s
     assert all(spark.rows.values())
 
 
-def test_a_program_that_makes_its_own_items_and_prints() -> None:
-    """With structs as items, recursion, several filters that print, and windows that look ahead."""
+@pytest.mark.parametrize(("name", "printed"), [("fft", 2 * 9), ("braces", 4)])
+def test_a_program_that_makes_its_own_items_and_prints(name: str, printed: int) -> None:
+    """With structs as items, recursion, several filters that print, and windows that look ahead; with arrays as state."""
     job = Job({}, {}, OnError.parse("stop"), iterations=2, options=Options(workers=2))
-    program = compile_source(read_source(str(ROOT / "tests/programs/streamit/fft.str")))
+    program = compile_source(read_source(str(ROOT / f"tests/programs/streamit/{name}.str")))
     measure, spark = compare(program, job, ("reference", "spark"))
     assert spark.differences == ()
-    assert spark.rows == measure.rows == {"stdout": 2 * 9}
+    assert spark.rows == measure.rows == {"stdout": printed}
 
 
 WORDS = """

@@ -201,6 +201,22 @@ WRONG = [
     ("streamit-size", "{1, 2, 3}", work("int[2] a = {1, 2, 3};")),
     ("streamit-size", "0 - 1", work("int[0 - 1] a;")),
     ("streamit-size", "a = b", work("int[2] a; int[3] b; a = b;")),
+    # values in braces
+    ("streamit-size", "{1, 2, 3}", work("int[2] a; a = {1, 2, 3};")),
+    ("streamit-size", "{3}", work("int[2][2] a; a = {{1, 2}, {3}};")),
+    ("streamit-size", "v", work("int[2] u; int[3] v; int[2][2] a; a = {u, v};")),
+    ("streamit-size", "{1}", "struct P { float x; int y; }" + work("P p = {1};")),
+    ("streamit-size", "{2, 3}", "struct P { float x; int[3] y; }" + work("P p; p = {1, {2, 3}};")),
+    (
+        "streamit-size",
+        "{2, 3}",
+        a_filter("int f(int[3] a) { return a[0]; } int x = f({2, 3}); work pop 1 {}"),
+    ),
+    ("streamit-size", "a = {1, 2}", f"{ONE} static {{ int[3] a; init {{ a = {{1, 2}}; }} }}"),
+    ("streamit-type", "{1}", work("int x; x = {1};")),
+    ("streamit-type", "1.5", work("int[2] a; a = {1.5, 2};")),
+    ("streamit-type", "{1, 2}", work("int[2] a; a += {1, 2};")),
+    ("streamit-type", "{1}", work("println({1});")),
     # rates
     ("streamit-rate", None, a_filter("work push 1 { push(pop()); if (peek(0) > 0) pop(); }")),
     (

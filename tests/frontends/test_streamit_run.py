@@ -570,6 +570,39 @@ def test_what_a_try_has_done_counts_only_with_enough_items() -> None:
     assert output(text, [2, 1, 2, 0, 1, 5, 3, 9, 9]) == [1012, 2012, 3062]
 
 
+def test_arrays_and_structs_in_braces() -> None:
+    h, expected, pair = [30, 20, 1], list[str](), list[float]()
+    for n in range(6):
+        h = [h[1], h[2], h[0] + n]
+        pair.append(1.5 * h[0] + 7 + 0 + (2 - n % 2) + 3)
+        if n % 2:
+            y, x = (2 * each for each in pair)
+            expected += [str(x + 2 * y), str(3 * x + 4 * y + 1)]
+            pair = []
+    assert lines((ROOT / "tests/programs/streamit/braces.str").read_text(), 3) == expected
+
+
+def test_braces_hold_what_is_wanted() -> None:
+    text = """
+      struct Point { float x; int[2] n; }
+      int->int filter F(Point p) {
+        Point[2] a = {{1, {2, 3}}, p};
+        complex z;
+        int sum(Point q, int[2] m) { m = {m[1], m[0]}; return (int) q.x + 10 * q.n[1] + 100 * m[0]; }
+        work pop 1 push 3 {
+          int[2] m = {pop(), 5};
+          push(sum({a[1].x, {m[1], m[0]}}, {7, 8}));
+          push(sum(a[0], m));
+          a[0].n = {m[0], m[1]};
+          z = {m[0], m[1]};
+          push(a[0].n[0] + a[0].n[1] + (int) z.real + (int) z.imag);
+        }
+      }
+      int->int pipeline Main { add F({4, {5, 6}}); }
+    """
+    assert output(text, [9, 1]) == [894, 531, 28, 814, 591, 12]
+
+
 def test_a_firing_that_asks_for_nothing_is_a_trap() -> None:
     text = "int->int filter F { work pop * push 1 { push(1); if (iter() < 2) pop(); } }"
     with pytest.raises(Rejected) as refused:
