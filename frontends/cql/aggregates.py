@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 from frontends.cql.trees import fields
 from frontends.sql import typed as r
-from frontends.sql.expressions import Column, Found, RowExpressions, convert, spelled, strip, substitute
+from frontends.sql.columns import Column, substitute
+from frontends.sql.expressions import RowExpressions
+from frontends.sql.values import Found, convert, spelled, strip
 from river.classes import define
 from river.diagnostics import closest
 from river.lang import syntax as s

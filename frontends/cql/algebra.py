@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, assert_never, cast
 
 from frontends.cql import typed as ty
 from frontends.sql import typed as r
-from frontends.sql.expressions import COMPARISONS, spelled
+from frontends.sql.operations import COMPARISONS
+from frontends.sql.values import spelled
 from river.il.trees import rebuild
 from river.lang import syntax as s
 from river.lang import types as t

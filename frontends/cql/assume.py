@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from frontends.cql import syntax as c
 from frontends.sql import syntax as q
-from frontends.sql.expressions import aggregate_of
+from frontends.sql.aggregates import aggregate_of
 from river.classes import define, field
 from river.diagnostics import closest
 from river.il.trees import children, walk

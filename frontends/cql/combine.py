@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from frontends.sql import typed as r
-from frontends.sql.expressions import Found, as_decimal, common, convert, spelled, strip
+from frontends.sql.values import Found, as_decimal, common, convert, spelled, strip
 from river.lang import syntax as s
 from river.lang import types as t
 from river.report import Failed

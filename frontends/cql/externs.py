@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, cast
 
 from frontends.cql.trees import record
 from frontends.sql import typed as r
+from frontends.sql.calls import EXTERN
 from frontends.sql.check import conjuncts
-from frontends.sql.expressions import EXTERN, strip
+from frontends.sql.values import strip
 from river.classes import define, evolve, field, frozen
 from river.il.trees import fresh, rebuild, walk
 from river.lang import syntax as s

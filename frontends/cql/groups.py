@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from frontends.sql.expressions import PAIRS
+from frontends.sql.aggregates import PAIRS
 from frontends.sql.typed import mean_type
 from river.classes import define, field
 from river.il.trees import fresh, rebuild

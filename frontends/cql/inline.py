@@ -13,7 +13,8 @@ from frontends.cql.externs import refuse
 from frontends.cql.parse import NO_AGGREGATE, NUMBER_ROWS
 from frontends.cql.quoted import texts
 from frontends.sql import syntax as q
-from frontends.sql.expressions import EXTERN, aggregate_of, is_known
+from frontends.sql.aggregates import aggregate_of, is_known
+from frontends.sql.calls import EXTERN
 from river.classes import evolve
 from river.diagnostics import closest
 from river.il.trees import rebuild, walk

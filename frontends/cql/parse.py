@@ -14,8 +14,9 @@ from frontends.cql.views import viewed
 from frontends.cql.window_tables import Named, TableOperand, micros, window_table
 from frontends.sql import syntax as q
 from frontends.sql.absent import ABSENT
-from frontends.sql.expressions import COMPARISONS, aggregate_of, is_known
+from frontends.sql.aggregates import aggregate_of, is_known
 from frontends.sql.functions import SIZED
+from frontends.sql.operations import COMPARISONS
 from frontends.sql.parse import SQL, SqlBuilder
 from river.classes import evolve
 from river.diagnostics import Rejected, closest

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from frontends.cql import typed as ty
 from frontends.cql.trees import fields
 from frontends.sql import typed as r
-from frontends.sql.expressions import total
+from frontends.sql.operations import total
 from river.classes import frozen
 from river.il.trees import children
 from river.lang import syntax as s

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from frontends.sql import typed as r
-from frontends.sql.expressions import Found, strip, total
+from frontends.sql.operations import total
+from frontends.sql.values import Found, strip
 from river.classes import frozen
 from river.lang import syntax as s
 from river.lang import types as t

@@ -8,26 +8,16 @@ from typing import TYPE_CHECKING, cast
 from frontends.sql import decimals
 from frontends.sql import syntax as q
 from frontends.sql import typed as r
+from frontends.sql.aggregates import aggregate_of, has_aggregate
 from frontends.sql.bands import bands
+from frontends.sql.columns import Column, columns, sources, substitute
 from frontends.sql.dates import DATE, days
+from frontends.sql.days import as_time
 from frontends.sql.elements import Elements, elements
-from frontends.sql.expressions import (
-    Column,
-    Found,
-    Groups,
-    RowExpressions,
-    aggregate_of,
-    as_decimal,
-    columns,
-    common,
-    convert,
-    has_aggregate,
-    sources,
-    spelled,
-    strip,
-    substitute,
-    total,
-)
+from frontends.sql.expressions import RowExpressions
+from frontends.sql.groups import Groups
+from frontends.sql.operations import total
+from frontends.sql.values import Found, as_decimal, common, convert, spelled, strip
 from river.classes import define, evolve, field, frozen
 from river.diagnostics import closest
 from river.il.trees import children, fresh, rebuild
@@ -524,7 +514,7 @@ class _Select:
                 self.report.warn("sql-truncates", message, span, f"declare `{name}` as `float` to keep it")
             return convert(found, wanted)
         if (kind, wanted) == (DATE, t.TIME):
-            return self.over_rows("here").as_time(found)
+            return as_time(self.over_rows("here"), found)
         if isinstance(wanted, t.Decimal):
             made, _ = common(found, Found(s.Name("wanted"), wanted))
             own = strip(made.type)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from frontends.sql.expressions import Found, alike, spelled, strip
+from frontends.sql.values import Found, alike, spelled, strip
 from river.classes import frozen
 from river.lang import syntax as s
 from river.lang import types as t

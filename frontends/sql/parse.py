@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from frontends.sql import syntax as q
-from frontends.sql.expressions import has_aggregate
+from frontends.sql.aggregates import has_aggregate
 from frontends.sql.intervals import interval
 from river.classes import evolve
 from river.il.trees import rebuild

@@ -7,7 +7,7 @@ import pytest
 from frontends.cql import FRONTEND
 from frontends.cql import typed as ty
 from frontends.sql import typed as r
-from frontends.sql.expressions import spelled
+from frontends.sql.values import spelled
 from river.diagnostics import Diagnostic, Rejected, Severity
 from river.lang import syntax as s
 from river.lang import types as t

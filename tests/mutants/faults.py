@@ -1673,9 +1673,9 @@ REPAIRED: Final = (
     Mutant(
         "case-looked-at-again",
         "each value of a `case` is looked at with all that are inside it",
-        "frontends/sql/expressions.py",
-        "        if strip(a.type) != strip(b.type):\n            return self.typed(made)\n",
-        "        if made:\n            return self.typed(made)\n",
+        "frontends/sql/choices.py",
+        "    if strip(a.type) != strip(b.type):\n        return over.typed(made)\n",
+        "    if made:\n        return over.typed(made)\n",
         "tests/frontends/test_cql_case.py::test_what_is_inside_is_not_looked_at_again",
     ),
     Mutant(
