@@ -10,7 +10,6 @@ from frontends.sql.functions import FIELDS, TRUNCATED, UNITS
 from frontends.sql.intervals import interval
 from frontends.sql.time_formats import formatted, shape
 from frontends.sql.values import Found, spelled, strip
-from frontends.sql.zones import clocks
 from river.classes import evolve
 from river.diagnostics import closest
 from river.lang import syntax as s
@@ -176,6 +175,8 @@ def _time_read(over: RowExpressions, name: str, value: Found, pattern: str, expr
 
 def _in_zone(over: RowExpressions, at: Found, zone: str, expr: s.Call) -> Found:
     """What the clocks of a zone show at a time."""
+    from frontends.sql.zones import clocks  # few queries ask for a zone
+
     at = days.as_time(over, at)
     if strip(at.type) != t.TIME:
         message = f"clocks show a `time`, this is `{spelled(at.type)}`"
