@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from frontends.cql import grouping, selections, streams
 from frontends.cql import typed as ty
 from frontends.cql.plan import is_present, key_columns, source_of
 from frontends.cql.trees import fields, key_of
@@ -15,17 +16,19 @@ from river.lang import types as t
 from river.lang.scope import expression
 
 if TYPE_CHECKING:
-    from frontends.cql.lower import Args, Deltas, GroupParts, Query
+    from frontends.cql.declarations import Args, Deltas
+    from frontends.cql.grouping import GroupParts
+    from frontends.cql.queries import Query
 
 
 def stream(query: Query, own: s.TypeExpr) -> Deltas:
     """The stream of a view, of rows of type `own`."""
     view, relation = query.view, query.view.query.relation
     if isinstance(relation, r.Join):
-        return _join(query, relation, own, query.stamped())
+        return _join(query, relation, own, streams.stamped(query))
     rows = _present(query, relation)
     args: Args = (
-        ("R", rows.type), ("O", own), ("Tau", query.whole.tau), ("row", s.Lambda(("tau", "r"), query.stamped())),
+        ("R", rows.type), ("O", own), ("Tau", query.whole.tau), ("row", s.Lambda(("tau", "r"), streams.stamped(query))),
     )  # fmt: skip
     made = evolve(rows, queue=query.queue("now"), row=view.row, type=own)
     return query.add("stream_now", args, (rows.queue,), (), made, view, keys=())
@@ -35,9 +38,9 @@ def _present(query: Query, node: r.Relation) -> Deltas:
     """The rows of each instant, as insertions without deletions."""
     match node:
         case r.Filter():
-            return query.selected(_present(query, node.input), node, quiet=True)
+            return selections.selected(query, _present(query, node.input), node, quiet=True)
         case r.Unnest():
-            return query.with_items(_present(query, node.input), node, quiet=True)
+            return selections.with_items(query, _present(query, node.input), node, quiet=True)
         case r.Join():
             return _join(query, node, query.row_type("joined", node.row, node.span), s.Name("r"))
         case r.Input(index, _):
@@ -87,7 +90,7 @@ def _lookup(
     source = view.query.sources[inner.index]
     assert isinstance(source.window, ty.Range)  # noqa: S101 - so it was planned
     groups = evolve(query, view=view)
-    parts = groups.parts(group)
+    parts = grouping.parts_of(groups, group)
     state = _group_state(groups, parts)
     args: Args = (
         ("G", whole.declare(view.name, expression(view.row), view.span)), ("O", made.type), ("Tau", whole.tau),

@@ -1,10 +1,11 @@
-"""The operators of windows that have a clock, keys or columns of their own."""
+"""From streams to relations: the operators of windows."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
 from frontends.cql import typed as ty
+from frontends.cql.declarations import Deltas
 from frontends.cql.trees import record
 from river.classes import evolve
 from river.lang import syntax as s
@@ -12,10 +13,69 @@ from river.lang import types as t
 from river.lang.scope import expression
 
 if TYPE_CHECKING:
-    from frontends.cql.lower import Args, Deltas, Query
+    from frontends.cql.declarations import Args
+    from frontends.cql.queries import Query
 
 
-def sliding(query: Query, source: ty.Source, rows: Deltas, length: int, step: int) -> Deltas:
+def window(query: Query, source: ty.Source, *, quiet: bool) -> Deltas:
+    """A source through its window."""
+    whole, title, rows = query.whole, source.label, query.copy(source)
+    args: Args = (("R", rows.type), ("Tau", whole.tau))
+    match source.window:
+        case None | ty.Unbounded():
+            return rows
+        case ty.Range(length, step) if step:
+            return _sliding(query, source, rows, length, step)
+        case ty.Range(length):
+            item = s.RecordType((s.FieldType("t", whole.tau), s.FieldType("r", rows.type)))
+            kept = query.variable(
+                f"window_{title}", s.TypeName("deque", (item,)), s.ListValue(()), source.span
+            )
+            args += (*whole.range(length), ("end", whole.instant(whole.last)))
+            made = Deltas(query.queue(f"range_{title}"), rows.row, rows.type)
+            apart = tuple(name for name, _ in rows.row.fields)  # rows have nothing to do with one another
+            return query.add("range", args, (rows.queue,), (kept,), made, source, title=title, apart=apart)
+        case ty.Expiring() | ty.RowSteps() | ty.Buckets() | ty.Sessions():
+            return _shown(query, source, source.window, rows)
+        case ty.RowWindow(count, ()):
+            kept = query.variable(
+                f"window_{title}", s.TypeName("deque", (rows.type,)), s.ListValue(()), source.span
+            )
+            made = Deltas(query.queue(f"rows_{title}"), rows.row, rows.type)
+            return query.add(
+                "rows", (*args, ("n", s.Int(count))), (rows.queue,), (kept,), made, source, title=title
+            )
+        case ty.RowWindow(1, keys) if keys:
+            return last(query, source, rows, Deltas("", rows.row, rows.type), s.Name("r"), quiet=quiet)
+        case ty.RowWindow(count, keys):
+            kind, key = partition(keys, rows.row)
+            state = s.TypeName("map", (kind, s.TypeName("deque", (rows.type,))))
+            kept = query.variable(f"window_{title}", state, s.MapValue(()), source.span)
+            args += (("K", kind), ("key", key), ("n", s.Int(count)))
+            made = Deltas(query.queue(f"rows_{title}"), rows.row, rows.type)
+            return query.add("rows_by", args, (rows.queue,), (kept,), made, source, title=title, keys=keys)
+
+
+def last(
+    query: Query, source: ty.Source, rows: Deltas, shown: Deltas, value: s.Expr, *, quiet: bool
+) -> Deltas:
+    """Of the last row of each key what `value` makes of the row `r`, like `shown`."""
+    assert isinstance(source.window, ty.RowWindow)  # noqa: S101 - for those alone
+    keys, tau = source.window.keys, query.whole.tau
+    kind, key = partition(keys, rows.row)
+    item = s.RecordType((s.FieldType("row", shown.type), s.FieldType("at", s.OptionalType(tau))))
+    kept = query.variable(
+        f"window_{source.label}", s.TypeName("map", (kind, item)), s.MapValue(()), source.span
+    )
+    args: Args = (
+        ("R", rows.type), ("O", shown.type), ("Tau", tau), ("K", kind), ("key", key),
+        ("row", s.Lambda(("r",), value)), ("quiet", s.Bool(quiet)),
+    )  # fmt: skip
+    made = evolve(shown, queue=query.queue(f"last_{source.label}"))
+    return query.add("last_by", args, (rows.queue,), (kept,), made, source, title=source.label, keys=keys)
+
+
+def _sliding(query: Query, source: ty.Source, rows: Deltas, length: int, step: int) -> Deltas:
     """A window that changes at multiples of `step` alone."""
     whole, title = query.whole, source.label
     top = whole.last // step * step
@@ -28,7 +88,7 @@ def sliding(query: Query, source: ty.Source, rows: Deltas, length: int, step: in
     return query.add("slide", args, (rows.queue,), state, made, source, title=title, promise="Steady")
 
 
-def window(
+def _shown(
     query: Query,
     source: ty.Source,
     window: ty.Expiring | ty.RowSteps | ty.Buckets | ty.Sessions,

@@ -1657,17 +1657,17 @@ REPAIRED: Final = (
     Mutant(
         "band-join-taken-for-lasting",
         "a join above one by order takes away a pair before it comes",
-        "frontends/cql/lower.py",
-        "            return band is None and _lasts(",
-        "            return _lasts(",
+        "frontends/cql/changes.py",
+        "            return band is None and lasts(",
+        "            return lasts(",
         "tests/frontends/test_cql_queries.py::test_queries_say_at_every_instant_what_sql_says",
     ),
     Mutant(
         "values-of-rows-that-do-not-stay",
         "what is made of a row that comes and goes within an instant may trap",
-        "frontends/cql/lower.py",
-        "        if not any(map(_may_trap, values)) or _lasts(",
-        "        if True or _lasts(",
+        "frontends/cql/selections.py",
+        "    if not any(map(may_trap, values)) or changes.lasts(",
+        "    if True or changes.lasts(",
         "tests/frontends/test_cql_queries.py::test_what_is_in_no_bag_is_divided_by_nothing",
     ),
     Mutant(
