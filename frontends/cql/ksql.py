@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from river.lang.parse import Builder
     from river.source import Span
 
-_PARTS: Final = re.compile(r"(?i)(size|advance\s+by|retention|grace\s+period)?\s*([0-9.]+)\s+([a-z]+)")
+_PARTS: Final = r"(?i)(size|advance\s+by|retention|grace\s+period)?\s*([0-9.]+)\s+([a-z]+)"
 _WINDOWS: Final = {
     "tumbling": ("tumble", ("size",)),
     "hopping": ("hop", ("advance", "size")),
@@ -35,7 +35,7 @@ def windows_said(builder: Builder, text: str, span: Span) -> c.Window:
     function, roles = _WINDOWS[word]
     found = {
         part.group(1).lower().split()[0] if part.group(1) else "": _length(part, span)
-        for part in _PARTS.finditer(text)
+        for part in re.finditer(_PARTS, text)
     }
     if not all(role in found for role in roles):
         message, help_line = (
@@ -49,7 +49,7 @@ def windows_said(builder: Builder, text: str, span: Span) -> c.Window:
 
 def within_said(builder: Builder, text: str, span: Span) -> tuple[c.Length, c.Length]:
     """How far before and behind a row of the left side those of the right side may be."""
-    found = [_length(part, span) for part in _PARTS.finditer(text)]
+    found = [_length(part, span) for part in re.finditer(_PARTS, text)]
     if len(found) not in (1, 2):
         builder.report("syntax-within-time", "this is no time", span, "write `within 1 hours`")
         found = [c.Length(Fraction(1), span=span)]

@@ -55,12 +55,12 @@ def _advised(found: Diagnostic) -> Diagnostic:
         return found
     span, word = found.span, found.span.text.lower()
     text = span.source.text
-    before = LAST_WORD.search(text[: span.start])  # a word of SQL's may have been read as a name
+    before = re.search(LAST_WORD, text[: span.start])  # a word of SQL's may have been read as a name
     if word not in INSTEAD and before is not None and before[1].lower() in INSTEAD:
         span, word = Span(span.source, before.start(1), before.end(1)), before[1].lower()
         found = evolve(found, message=f"unexpected `{before[1]}`", span=span)
     for pattern, help_line in BEGUN:
-        begun = pattern.search(text[: span.start])
+        begun = re.search(pattern, text[: span.start])
         if begun is not None:
             where = Span(span.source, begun.start(), begun.end(1))
             return evolve(found, message=f"unexpected `{begun[1]}`", span=where, help=help_line)
@@ -82,23 +82,23 @@ WORDS = (
 """Words that are misspelt."""
 
 
-LAST_WORD = re.compile(r"\b([A-Za-z_]+)(?:\s+|\s*\(\s*(?:select\s+)?)$")
+LAST_WORD = r"\b([A-Za-z_]+)(?:\s+|\s*\(\s*(?:select\s+)?)$"
 
 BEGUN = (
-    (re.compile(r"(?i)\b(if)\s*\([^{};]*$"), "write `case when c then a else b end`"),
-    (re.compile(r"(?i)\b(overlay)\s*\([^()]*$"), "write `left(s, 2) || 'x' || substring(s, 4)`"),
-    (re.compile(r"(?i)\b(date|time)\s+$"), "write `timestamp '2026-01-31'`"),
+    (r"(?i)\b(if)\s*\([^{};]*$", "write `case when c then a else b end`"),
+    (r"(?i)\b(overlay)\s*\([^()]*$", "write `left(s, 2) || 'x' || substring(s, 4)`"),
+    (r"(?i)\b(date|time)\s+$", "write `timestamp '2026-01-31'`"),
+    (r"(?i):\s*(row|struct)\s*[<(][^<>()]*$", "a record of fields is `{ lat: float; lon: float }`"),
+    (r"(?i):\s*(decimal|numeric)\s*$", "say how many digits it has: `decimal(10, 2)`"),
     (
-        re.compile(r"(?i):\s*(row|struct)\s*[<(][^<>()]*$"),
-        "a record of fields is `{ lat: float; lon: float }`",
-    ),
-    (re.compile(r"(?i):\s*(decimal|numeric)\s*$"), "say how many digits it has: `decimal(10, 2)`"),
-    (
-        re.compile(r"(?i)\bfrom\s+(pattern)\s*\[[^\]]*$"),
+        r"(?i)\bfrom\s+(pattern)\s*\[[^\]]*$",
         "there are no patterns over rows: join the stream with itself",
     ),
 )
-"""What SQL has of more than a word, as it stands before the place where it is not understood."""
+"""What SQL has of more than a word, as it stands before the place where it is not understood.
+
+Patterns are texts, which `re` compiles when a program has such a place: few have.
+"""
 
 INSTEAD = {
     "order": "`order by` stands last, before `limit`",
