@@ -124,6 +124,11 @@ def _places(compiled: Compiled, job: Job) -> _Places:
         raise _refused(
             f"`--mode {job.mode}`: each epoch adds files to the folders of outputs", "leave it out"
         )
+    if job.partition_by:
+        message = (
+            f"`--partition-by {min(job.partition_by)}=...`: the folders of outputs are not divided in epochs"
+        )
+        raise _refused(message, "leave it out, or divide them by a run over the folder")
     if job.iterations is not None:
         raise _refused("`--iterations` says how long a run is that has no end", "leave it out")
     if told_errors := sorted(errors(graph.program)):

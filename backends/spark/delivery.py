@@ -11,7 +11,8 @@ from backends.native.egress.sinks import column_sink
 from backends.spark.marshal import of_records
 from river.classes import frozen
 from river.driver import CountedSink, Writer
-from river.io.folders import FORMATS
+from river.io.folders import FORMATS, Partitions
+from river.io.partitions import PartitionedSink
 from river.io.sinks import open_sink
 
 if TYPE_CHECKING:
@@ -22,10 +23,18 @@ if TYPE_CHECKING:
 
 @frozen
 class StagedFolder:
-    """Where executors leave the files of an output that goes to a folder: hidden until the run has ended well."""
+    """Where executors leave the files of an output that goes to a folder: hidden until the run has ended well.
+
+    `by`: columns whose values name the folders of files.
+    """
 
     path: str
     format: str
+    by: tuple[str, ...] = ()
+
+    def target(self) -> str | Partitions:
+        """Where one attempt of a task brings its rows."""
+        return Partitions(self.path, self.format, self.by) if self.by else self.file()
 
     def file(self) -> str:
         """The path of a file, which is that of one attempt of a task."""
@@ -35,13 +44,23 @@ class StagedFolder:
         """Whether it is the same folder here as for who made it: its name was drawn at random."""
         return Path(self.path).is_dir()
 
-    def write(self, name: str, type_: t.Type, batches: Iterable[Any]) -> tuple[str, int]:
-        """A file with the rows of output `name`, and how many there are. Raises: Rejected."""
-        path = self.file()
-        with open_sink(path, type_, name=name, format=self.format) as sink:
+    def write(self, name: str, type_: t.Type, batches: Iterable[Any]) -> list[tuple[str, int]]:
+        """Files with the rows of output `name`, and how many there are. Raises: Rejected."""
+        target = self.target()
+        opened = (
+            PartitionedSink(target, type_, name)
+            if isinstance(target, Partitions)
+            else open_sink(target, type_, name=name, format=self.format)
+        )
+        with opened as sink:
             counted = CountedSink(sink)
             hand_over(Writer(type_, counted), batches)
-        return path, counted.rows
+        return made(target, counted.rows)
+
+
+def made(target: str | Partitions, rows: int) -> list[tuple[str, int]]:
+    """The files at a target that got so many rows, and how many each has."""
+    return target.files if isinstance(target, Partitions) else [(target, rows)]
 
 
 def hand_over(sink: Writer, batches: Iterable[Any]) -> None:

@@ -194,7 +194,7 @@ class _Jobs:
             task.portable(plan), found, outputs, self.folder, until=options.until, lateness=self.work.late,
             externs=tuple(options.externs), native=options.native, batch=options.batch,
             folders={
-                name: StagedFolder(str(folder.staging), folder.format)
+                name: StagedFolder(str(folder.staging), folder.format, folder.by)
                 for name, folder in folders.items() if folder is not None
             },
         )  # fmt: skip

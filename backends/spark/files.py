@@ -20,7 +20,7 @@ from uuid import uuid4
 from backends.native.arrow import to_arrow
 from backends.native.llvm import available
 from backends.spark.columns import splitter
-from backends.spark.delivery import StagedFolder
+from backends.spark.delivery import StagedFolder, made
 from backends.spark.kernels import Copy, parts_of, ready, shown, variable_of
 from backends.spark.marshal import Piece
 from backends.spark.parts import GivenFile, as_one, read
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from backends.native.batch import Batch
     from river.il.graph import Graph
     from river.io.columnar import Share
+    from river.io.folders import Partitions
 
 ROWS: Final = 1 << 17
 """Rows that are divided among channels at once."""
@@ -74,7 +75,7 @@ class Errand:
         return json.dumps([
             self.program.text, self.program.namespaces, files, self.outputs, self.folder, self.keys, self.channels, self.until,
             self.lateness, self.externs, self.native, self.batch,
-            {name: [folder.path, folder.format] for name, folder in self.folders.items()},
+            {name: [folder.path, folder.format, folder.by] for name, folder in self.folders.items()},
         ])  # fmt: skip
 
 
@@ -102,7 +103,8 @@ def _errand(text: str) -> Errand:
     by = {name: tuple(columns) for name, columns in keys.items()}
     return Errand(
         ShippedProgram(program, tuple(namespaces)), given, tuple(outputs), folder, by, channels, until, late,
-        tuple(externs), native, batch, {name: StagedFolder(*cells) for name, cells in folders.items()},
+        tuple(externs), native, batch,
+        {name: StagedFolder(path, format_, tuple(by)) for name, (path, format_, by) in folders.items()},
     )  # fmt: skip
 
 
@@ -212,7 +214,8 @@ def united(text: str, batches: Iterable[Any]) -> Iterator[Any]:
         ) -> None:
             for output in errand.outputs:
                 if variable_of(graph, output) == number:
-                    told.files.append((output, *_shown(errand, graph, output, [part for _, part in chunks])))
+                    files = _shown(errand, graph, output, [part for _, part in chunks])
+                    told.files += [(output, *file) for file in files]
 
         yield _told(_tried(errand, telling, work))
 
@@ -343,17 +346,23 @@ def _run(errand: Errand, inputs: Mapping[str, Any], telling: Telling, until: int
     formats = {name: errand.files[name][0][0].format for name in of_files if isinstance(inputs[name], str)}
     job = Job(inputs, files, STOP, formats, lateness=errand.lateness, options=options)
     found = execute(ready(errand.program), "multicore", job)
-    telling.files += [(output, path, found.rows[output]) for output, path in files.items()]
+    telling.files += [
+        (output, *file) for output, target in files.items() for file in made(target, found.rows[output])
+    ]
     telling.fired += Counter(found.summary.fired)
     telling.python |= {name for name, count in found.summary.host_calls.items() if count}
     if of_files:  # else they have been counted
         telling.rows = found.read
 
 
-def _place(errand: Errand, output: str) -> str:
-    """A file of its own for each attempt of a task."""
+def _place(errand: Errand, output: str) -> str | Partitions:
+    """A file of its own for each attempt of a task, or files."""
     folder = errand.folders.get(output)
-    return f"{errand.folder}/{uuid4().hex}.arrow" if folder is None else folder.file()
+    return _file(errand) if folder is None else folder.target()
+
+
+def _file(errand: Errand) -> str:
+    return f"{errand.folder}/{uuid4().hex}.arrow"
 
 
 def _divided(batches: Iterable[Batch], split: Callable[[Piece], list[Piece]]) -> Iterator[list[list[Any]]]:
@@ -460,12 +469,12 @@ def broken(tellings: Iterable[Telling]) -> str | None:
     return None
 
 
-def _shown(errand: Errand, graph: Graph, output: str, parts: list[bytes]) -> tuple[str, int]:
-    """The file with the rows of a view of a variable of which there are parts, and their number. Raises: Rejected for a trap."""
+def _shown(errand: Errand, graph: Graph, output: str, parts: list[bytes]) -> list[tuple[str, int]]:
+    """The files with the rows of a view of a variable of which there are parts, and their number. Raises: Rejected for a trap."""
     table = shown(graph, output, parts)
     if (folder := errand.folders.get(output)) is not None:
         return folder.write(output, row_types(graph)[output], table.to_batches())
-    pa, file = arrow(), _place(errand, output)
+    pa, file = arrow(), _file(errand)
     with pa.OSFile(file, "wb") as opened, arrow("ipc").new_file(opened, table.schema) as writer:
         writer.write_table(table)
-    return file, table.num_rows
+    return [(file, table.num_rows)]

@@ -504,6 +504,13 @@ MODE = click.option(
     type=click.Choice(["error", "overwrite", "append"]),
     help="what becomes of a folder that outputs go to and that holds files  [default: error]",
 )
+PARTITION_BY = click.option(
+    "--partition-by",
+    "partition_by",
+    multiple=True,
+    metavar="NAME=COLUMN,...",
+    help="columns of an output that goes to a `folder/`: rows with equal values get a folder there, such as day=2024-01-31",
+)
 EXTERN = click.option(
     "--extern",
     "externs",

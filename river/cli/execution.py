@@ -35,6 +35,7 @@ from river.cli.arguments import (
     ON_ERROR,
     OPTIMIZE,
     PARAM,
+    PARTITION_BY,
     PASSES,
     PROFILE,
     PROGRAM,
@@ -109,6 +110,7 @@ LINES = 12
 @click.option("--allow-proc", is_flag=True, help="run the commands to which the program sends data")
 @IN_PLACE
 @MODE
+@PARTITION_BY
 @FORMAT_IN
 @click.option(
     "--out-format",
@@ -211,6 +213,7 @@ def run_(
     targets = pairs("--out", given["outs"])
     outputs: dict[str, Any] = {name: path for name, path in targets.items() if path != "-"}
     formats = {**job.formats, **pairs("--out-format", given["out_formats"])}
+    divided = pairs("--partition-by", given["partition_by"], "NAME=COLUMN,...")
     job = placed(compiled.program, evolve(job, outputs={**outputs, **targets}, formats=formats))
     outputs = {name: path for name, path in job.outputs.items() if path != "-"}
     told = errors(compiled.program) - outputs.keys()
@@ -248,6 +251,7 @@ def run_(
         metrics=given["metrics"],
         in_place=given["in_place"],
         mode=given["mode"],
+        partition_by={name: columns.split(",") for name, columns in divided.items()},
         written=(Endpoint("standard output", streams.stdout),) if printed else (),
     )
     try:

@@ -144,6 +144,7 @@ class Compiled:
         metrics: str | os.PathLike[str] | None = None,
         in_place: bool = False,
         mode: Mode | None = None,
+        partition_by: Mapping[str, str | Sequence[str]] | None = None,
         **options: Any,
     ) -> Results:
         """Runs the program over `inputs`; outputs without a target in `outputs`, or in the program, are collected in memory.
@@ -156,7 +157,8 @@ class Compiled:
         where the state of the run is kept, so that the same call goes on there after a crash (`river.Checkpoint` says
         how often). `metrics`: a file that gets a JSON object a second (docs/cli.md). `in_place`: an output may take
         the place of an input when the run has ended well; else no file that is read is written. An output `folder/` gets
-        files of its own there; what becomes of a folder that is not empty says `mode`: `error`, `overwrite`, `append`.
+        files of its own there; what becomes of a folder that is not empty says `mode`: `error`, `overwrite`, `append`;
+        `partition_by` names columns by which its rows are divided among folders: `{"delays": ["day", "region"]}`.
         Further keywords: see `river.backend.Options`.
 
         Raises: Rejected for everything that is wrong with the program, the data or the arguments.
@@ -176,6 +178,7 @@ class Compiled:
             metrics=metrics,
             in_place=in_place,
             mode=mode,
+            partition_by=partition_by or {},
             read=tuple(program_place(name) for name in (self.name, *self.more) if name is not None),
         )
         return execute(self, backend, job)

@@ -70,13 +70,9 @@ def _through(compiled: Compiled, platform: Backend[Any], job: Job) -> Results:
     graph = compiled.graph
     job = timed(graph, placed(graph.program, job))
     check_names("input", "--in NAME=FILE", graph.inputs, given_inputs(graph, job), required=True)
-    check_names(
-        "output",
-        "--out NAME=FILE",
-        (*graph.outputs, *(v.name for v in graph.views)),
-        job.outputs,
-        required=False,
-    )
+    known = (*graph.outputs, *(v.name for v in graph.views))
+    check_names("output", "--out NAME=FILE", known, job.outputs, required=False)
+    check_names("output", "--partition-by NAME=COLUMN", known, job.partition_by, required=False)
     check_job(job)
     chosen(platform.name, getattr(platform, "experiments", {}), job.options)
     if job.options.deadline is not None and not getattr(platform, "deadlines", False):

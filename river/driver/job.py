@@ -36,6 +36,7 @@ class Job:
     `checkpoint`: the state of the run is kept, and it goes on from there. `metrics`: a file for what the run tells of itself.
     `stated`: the lateness (in place of the number) and the end of time as people say them, by the names of their options.
     `in_place`: outputs may take the place of inputs. `mode`: what becomes of folders to which outputs go (None: `error`).
+    `partition_by`: columns whose values name the folders of the rows of an output that goes to a folder, by output.
     `order_by`: columns by which rows are in order that have none, by input.
     `read`, `written`: what else is, for `river.driver.places`. `indices`: how many of the first fields of an output are an index.
     """
@@ -55,6 +56,7 @@ class Job:
     metrics: str | os.PathLike[str] | None = None
     in_place: bool = False
     mode: Mode | None = None
+    partition_by: Mapping[str, str | Sequence[str]] = field(factory=dict[str, "str | Sequence[str]"])
     order_by: Mapping[str, Sequence[str]] = field(factory=dict[str, "Sequence[str]"])
     indices: Mapping[str, int] = field(factory=dict[str, int])
     read: tuple[Endpoint, ...] = ()

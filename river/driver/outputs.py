@@ -31,13 +31,17 @@ def open_output(
     job: Job, name: str, type_: Type, keeper: RunKeeper | None, most: int | None = None
 ) -> CountedSink:
     """The sink of output `name`, for so many rows at most; one that goes on, from where the checkpoint says."""
-    from river.io.folders import is_folder
+    from river.io.folders import Partitions, is_folder
     from river.io.sinks import open_sink
 
     position, rows = (None, 0) if keeper is None else keeper.position(name)
     if name not in job.outputs and job.default is not None:
         return CountedSink(job.default(name, type_), rows, most)
     target, format_ = job.outputs.get(name), job.formats.get(name)
+    if isinstance(target, Partitions):
+        from river.io.partitions import PartitionedSink
+
+        return CountedSink(PartitionedSink(target, type_, name), rows, most)
     if target is not None and is_folder(target):
         return _in_folder(job, name, type_, most)
     in_place = job.live is not None or keeper is not None
@@ -51,7 +55,8 @@ def open_output(
 def check_folders(job: Job) -> None:
     """Checks that what is asked of outputs which are folders can be done.
 
-    Raises: Rejected("data-folder") for runs that go on, ("usage") for a mode that is none, or where there are none.
+    Raises: Rejected("data-folder") for runs that go on, ("usage") for a mode that is none, or where there are none,
+    ("data-partition") for columns that are to divide what goes to none.
     """
     from river.io.folders import MODES, is_folder
 
@@ -65,6 +70,10 @@ def check_folders(job: Job) -> None:
         raise Rejected(
             [Diagnostic("usage", message, help="write a slash behind the folder: `--out NAME=FOLDER/`")]
         )
+    if undivided := [name for name in job.partition_by if name not in folders]:
+        message = f"`--partition-by {undivided[0]}=...` is for outputs that are folders, and `{undivided[0]}` is none"
+        help_ = f"write a slash behind the folder: `--out {undivided[0]}=FOLDER/`"
+        raise Rejected([Diagnostic("data-partition", message, help=help_)])
     if folders and (job.live is not None or job.checkpoint is not None):
         message = f"output `{folders[0]}`: a folder gets its files when the run has ended, and this one is written as it goes"
         raise Rejected([Diagnostic("data-folder", message, help="name a file for it")])
@@ -72,14 +81,22 @@ def check_folders(job: Job) -> None:
 
 def _in_folder(job: Job, name: str, type_: Type, most: int | None) -> CountedSink:
     """The sink of an output whose file, or files, go to a folder."""
-    from river.io.folders import FolderOutput, format_in
+    from river.io.folders import FolderOutput, Partitions, format_in
+    from river.io.partitions import PartitionedSink, divisible
     from river.io.sinks import open_sink
 
     target = os.fspath(cast("str | os.PathLike[str]", job.outputs[name]))
     kind = format_in(target, job.formats.get(name), name)
-    output = FolderOutput(target, kind, job.mode or "error")
+    by = job.partition_by.get(name)
+    columns = () if by is None else (by,) if isinstance(by, str) else tuple(by)
+    if by is not None:
+        divisible(name, type_, columns)
+    output = FolderOutput(target, kind, job.mode or "error", columns)
     try:
-        sink = open_sink(output, type_, name=name, format=kind)
+        if by is not None:
+            sink = PartitionedSink(Partitions(str(output.staging), kind, columns), type_, name, output)
+        else:
+            sink = open_sink(output, type_, name=name, format=kind)
     except BaseException:
         output.abort()
         raise

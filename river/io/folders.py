@@ -6,7 +6,8 @@ name, an old one changes places with it, one file is moved. Several files that a
 process is killed meanwhile, the next one that writes there moves the rest. It also removes what was never complete. Who writes
 late finds no folder to write to.
 
-Files are called `part-RUN-NUMBER-ID`: sorted by name they stand run by run, and of each run in the order of its rows.
+Files are called `part-RUN-NUMBER-ID`: sorted by name they stand run by run, and of each run in the order of its rows. They
+may be in folders of the folder, which `river.io.partitions` names by values of columns.
 """
 
 from __future__ import annotations
@@ -22,13 +23,14 @@ from pathlib import Path
 from shutil import rmtree
 from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 
+from river.classes import define, field
 from river.diagnostics import Diagnostic, Note, Rejected
 from river.io.atomic import AtomicOutput, settle_folder
 from river.io.errors import unwritable
 from river.io.sources import SUFFIXES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 Mode = Literal["error", "overwrite", "append"]
 MODES: Final = get_args(Mode)
@@ -45,6 +47,9 @@ FORMATS: Final = {
 """Formats of the files in folders, and their suffixes."""
 
 _PART: Final = re.compile(r"part-(\d+)-\d+-[0-9a-f]{8}\.\w+")
+_ESCAPED: Final = re.compile(
+    r"""[\x00-\x1f\x7f"#%'*/:=?\\{\[\]^]"""
+)  # those that Spark and Hive escape, and NUL
 _WHOLE, _OLD = "whole", "old"
 _AT: Final = -100  # AT_FDCWD
 _EXCHANGE: Final = 2  # RENAME_EXCHANGE
@@ -70,13 +75,26 @@ def format_in(folder: str, stated: str | None, name: str) -> str:
     return found
 
 
+@define(eq=False)
+class Partitions:
+    """A folder `root` where rows get folders by the columns `by`; `files`: the complete ones, with their numbers of rows."""
+
+    root: str
+    format: str
+    by: tuple[str, ...]
+    files: list[tuple[str, int]] = field(factory=list[tuple[str, int]])
+
+
 class FolderOutput(AtomicOutput):
     """The bytes of a file of its own in a folder, or instead of it files that others write to `staging`.
+
+    `by`: columns that name the folders of files, which then are those of others only.
 
     Raises: Rejected("data-folder") for a folder that may not get them, ("data-output").
     """
 
-    def __init__(self, target: str, format_: str, mode: Mode) -> None:
+    def __init__(self, target: str, format_: str, mode: Mode, by: tuple[str, ...] = ()) -> None:
+        self.by = by
         self.format = format_
         self.folder = target
         self.mode: Mode = mode
@@ -109,18 +127,18 @@ class FolderOutput(AtomicOutput):
         """Takes files in `staging` with their numbers of rows, in this order, in place of its own; empty ones only if all are."""
         found = list(files)
         full = [path for path, rows in found if rows]
-        self._adopted = (full or [path for path, _ in found[:1]]) or None
+        self._adopted = full if full or self.by else [path for path, _ in found[:1]] or None
 
     def close(self) -> None:
         """The run has ended well: its files come to their place. Raises: Rejected("data-folder", "data-output")."""
         if self._lock is None:
             return
-        if self._adopted is None:
+        if self._adopted is None and not self.by:
             super().close()
             files = [str(self.staging / f"own.{FORMATS[self.format]}")]
         else:
             super().abort()
-            files = self._adopted
+            files = self._adopted or []
         try:
             self._commit(files)
         except OSError as error:
@@ -162,13 +180,13 @@ class FolderOutput(AtomicOutput):
             raise Rejected(
                 [Diagnostic("data-folder", message, help="leave the slash out, or name another one")]
             )
-        if not place.is_dir() or not (held := _names(place)):
+        if not place.is_dir() or not _names(place):
             return
         match self.mode:
             case "error":
                 raise Rejected([_exists(self.folder)])
             case "overwrite":
-                if strangers := [name for name in held if not _is_data(place / name)]:
+                if strangers := list(_strangers(place)):
                     message = (
                         f"`{self.folder}` holds more than files of data, and would be replaced as a whole"
                     )
@@ -176,7 +194,8 @@ class FolderOutput(AtomicOutput):
                     help_ = "name another folder, or remove it yourself"
                     raise Rejected([Diagnostic("data-folder", message, notes=notes, help=help_)])
             case "append":
-                pass
+                if (other := _unlike(place, self.by)) is not None:
+                    raise Rejected([_divided_otherwise(self.folder, self.by, other)])
 
     # -- behind
 
@@ -184,15 +203,20 @@ class FolderOutput(AtomicOutput):
         """Moves files to their place. Raises: OSError."""
         run = 0
         if self._inside:
-            found = (_PART.fullmatch(name) for name in _names(self._place))
+            inside = self._place.rglob("part-*") if self.by else self._place.iterdir()
+            found = (_PART.fullmatch(path.name) for path in inside)
             run = max((int(match[1]) + 1 for match in found if match), default=0)
         made, whole = self.staging / "made", self.staging / _WHOLE
         made.mkdir()
         id_ = os.urandom(4).hex()
         for number, file in enumerate(files):
             name = f"part-{run:05d}-{number:05d}-{id_}.{FORMATS[self.format]}"
-            (self.staging / Path(file).name).rename(made / name)
-        settle_folder(made)
+            staged = self.staging / file
+            home = made / staged.parent.relative_to(self.staging)
+            if home != made:
+                home.mkdir(parents=True, exist_ok=True)
+            staged.rename(home / name)
+        _settle(made)
         made.rename(whole)
         if self._inside:
             settle_folder(self.staging)
@@ -217,6 +241,42 @@ def _exists(folder: str) -> Diagnostic:
     message = f"there is a folder `{folder}` already, and it holds something"
     help_ = "`--mode append` adds files to it, `--mode overwrite` replaces them"
     return Diagnostic("data-folder", message, help=help_)
+
+
+def _divided_otherwise(target: str, by: Sequence[str], other: str) -> Diagnostic:
+    wanted = f"by {', '.join(f'`{each}`' for each in by)}" if by else "by no columns"
+    message = f"`{target}` holds files that are divided otherwise than {wanted}"
+    help_ = "name another folder, or `--mode overwrite` replaces them"
+    return Diagnostic("data-folder", message, notes=(Note(f"such as `{other}`"),), help=help_)
+
+
+def escaped(text: str) -> str:
+    """A column's name, or a value, as part of the name of a folder."""
+    return _ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", text)
+
+
+def _unlike(folder: Path, by: Sequence[str]) -> str | None:
+    """What in a folder is not where files divided by columns are: readers find no columns for both. None if nothing is."""
+    for name in _names(folder):
+        if name.startswith(".") or (name.startswith("_") and "=" not in name):
+            continue
+        column, equals, _ = name.partition("=")
+        divided = bool(equals) and (folder / name).is_dir()
+        if divided != bool(by) or (by and column != escaped(by[0])):
+            return name
+        if by and (inner := _unlike(folder / name, by[1:])) is not None:
+            return f"{name}/{inner}"
+    return None
+
+
+def _strangers(folder: Path) -> Iterator[str]:
+    """What in a folder is no file such as writers of folders leave, also in folders that are named by values."""
+    for name in _names(folder):
+        path = folder / name
+        if "=" in name and path.is_dir() and not path.is_symlink():
+            yield from (f"{name}/{inner}" for inner in _strangers(path))
+        elif not _is_data(path):
+            yield name
 
 
 def _is_data(path: Path) -> bool:
@@ -247,10 +307,22 @@ def _ended(hidden: Path, place: Path) -> None:
 
 
 def _moved(whole: Path, place: Path) -> None:
-    """Moves all files of a folder to another one. Raises: OSError."""
+    """Moves all files of a folder, and of those in it, to another one. Raises: OSError."""
     for name in _names(whole):
-        (whole / name).rename(place / name)
+        if (whole / name).is_dir():
+            (place / name).mkdir(exist_ok=True)
+            _moved(whole / name, place / name)
+        else:
+            (whole / name).rename(place / name)
     settle_folder(place)
+
+
+def _settle(folder: Path) -> None:
+    """Brings the names in a folder, and in those in it, to the disk. Raises: OSError."""
+    for name in _names(folder):
+        if (folder / name).is_dir():
+            _settle(folder / name)
+    settle_folder(folder)
 
 
 def _exchanged(new: Path, place: Path, old: Path) -> None:

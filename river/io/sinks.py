@@ -82,6 +82,13 @@ class ArrowSink(Sink, Protocol):
         ...
 
 
+@runtime_checkable
+class DividingSink(ArrowSink, Protocol):
+    """A sink of Arrow data that divides rows among sinks; `taker` says how record batches of a type get to one of these."""
+
+    taker: Callable[[Type, Sink], Callable[[Any], None]]
+
+
 class Scoped:
     """`with` for sinks, which say what it means to close and to abort."""
 

@@ -12,11 +12,13 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -271,6 +273,50 @@ def test_executors_read_the_files_themselves_and_write_folders(
             ]
             assert rows[0] == rows[1]
         assert found.read == expected.read
+
+
+def _bag(rows: list[dict[str, Any]]) -> list[str]:
+    return sorted(repr(sorted(row.items())) for row in rows)
+
+
+def test_folders_by_columns_are_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By Spark and pyarrow; and they are called as Spark calls them."""
+    monkeypatch.setattr(parts, "LEAST", 1 << 10)
+    monkeypatch.setattr(runs, "_by_stages", None)  # which nothing needs
+    program = river.compile(
+        """river 1; type R = {day: string, k: i64?, d: decimal(5,2), f: f64, s: string?, n: i64};
+        operator same(x: R) -> (y: R) { on x(r) { emit y r; } } input a: R; output o: R; (o) <- same(a);""",
+        "river",
+    )
+    texts = [None, "%41", "..", "a/b:c=d%e\"f'g*h?i\\j{k[l]m^n#o\n\tp\x7f é+ &", "01", "x"]
+    rows = [
+        {"day": f"2024-01-0{n % 3 + 1}", "k": n % 4 or None, "f": n % 2 / 8, "s": texts[n % 6]}
+        | {"d": Decimal("0.25") * (n % 3), "n": n}
+        for n in range(400)
+    ]  # fmt: skip
+    kinds = {"day": "string", "k": "bigint", "d": "decimal(5,2)", "f": "double", "s": "string", "n": "bigint"}
+    types = [pa.string(), pa.int64(), pa.decimal128(5, 2), pa.float64(), pa.string(), pa.int64()]
+    schema = pa.schema(list(zip(kinds, types, strict=True)))
+    pq.write_table(pa.Table.from_pylist(rows, schema), tmp_path / "rows.parquet", row_group_size=100)
+    hive = ds.partitioning(pa.schema([("day", pa.string()), ("s", pa.string())]), flavor="hive")
+    with sessions.session(2, {}) as spark:
+        inputs, form = {"a": str(tmp_path / "rows.parquet")}, ", ".join(map(" ".join, kinds.items()))
+        frame = spark.read.schema(form).parquet(inputs["a"])
+        for kind, by in (("parquet", ["day", "s"]), ("csv", ["s", "d"]), ("jsonl", ["k", "f"])):
+            ours, theirs = tmp_path / f"ours.{kind}", tmp_path / f"theirs.{kind}"
+            program.run(inputs, {"o": f"{ours}/"}, backend="spark", workers=2, partition_by={"o": by})
+            reader = spark.read.format(kind.removesuffix("l")).option("header", "true").schema(form)
+            read = [row.asDict() for row in reader.load(str(ours)).select(*kinds).collect()]
+            assert _bag(read) == _bag(rows)
+            if kind == "parquet":
+                read = pq.read_table(ours, schema=schema, partitioning=hive).select(list(kinds)).to_pylist()
+                assert _bag(read) == _bag(rows)
+            frame.write.partitionBy(*by).parquet(str(theirs))
+            named = [
+                {str(path.parent.relative_to(place)) for path in place.rglob("part-*")}
+                for place in (ours, theirs)
+            ]
+            assert named[0] == named[1]
 
 
 # ------------------------------------------------------------------------------------------------------------ epochs

@@ -514,6 +514,7 @@ def test_what_cannot_be_done_in_epochs_is_refused(came: Arrivals, tmp_path: Path
     assert "is not a folder" in refused({"s": folder}, {})
     assert "would be read, or overwritten" in refused({"s": folder}, {"o": f"{tmp_path}/s/"})
     assert "the same folder" in refused({"s": folder}, on_error=f"dead-letter={tmp_path}/s/")
+    assert "`--partition-by o=...`" in refused({"s": folder}, partition_by={"o": ["k"]})
     assert "`--mode append`" in refused({"s": folder}, mode="append")
     assert "`--idle`" in refused({"s": folder}, live=river.Live(idle=1))
     (tmp_path / "a*b").mkdir()

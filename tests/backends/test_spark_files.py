@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -265,6 +266,38 @@ def test_executors_that_do_not_see_a_folder_are_told_of(
         assert found.code == "spark-folder"
         assert f"to which `{tmp_path}/" in found.message
     assert [path.name for path in tmp_path.iterdir()] == ["rows.csv"]
+
+
+def test_executors_divide_rows_among_folders(
+    ways: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By columns; each task brings its own files, and the driver hands nothing over."""
+    by = {"tables": [("n", "s"), ("top", "k")], "grouped": [("o", "op"), ("p", "v")]}
+    by |= {"rows": [("o", "k"), ("p", "s")], "window": [("o", "s")]}
+    for name, kind in zip(PROGRAMS, ("csv", "parquet", "jsonl", "arrow"), strict=True):
+        input_, rows = rows_for(name, 60)
+        inputs, program = {input_: written(rows, tmp_path, "csv")}, COMPILED[name]
+        expected = program.run(inputs, backend="reference")
+        targets = {each: f"{tmp_path}/{name}-{each}.{kind}/" for each in program.outputs}
+        with monkeypatch.context() as patched:
+            patched.setattr(direct, "hand_over", None)
+            found = program.run(inputs, targets, backend="spark", workers=2, partition_by=dict(by[name]))
+        assert found.rows == {each: rows.num_rows for each, rows in expected.tables.items()}
+        for each, column in by[name]:
+            paths = list(Path(targets[each]).rglob("part-*"))
+            assert all(path.parent.name.startswith(f"{column}=") for path in paths)
+            table = ds.dataset(
+                targets[each],
+                format="json" if kind == "jsonl" else kind,
+                schema=expected[each].schema,
+                partitioning=ds.partitioning(expected[each].select([column]).schema, flavor="hive"),
+            ).to_table()
+            assert sorted(map(repr, table.to_pylist())) == sorted(map(repr, expected[each].to_pylist()))
+    assert ways == [f"{way.__name__}, done" for _, _, way in PROGRAMS.values()]
+    input_, rows = rows_for("rows", 20)
+    inputs = {input_: written(rows[:0], tmp_path, "csv")}
+    COMPILED["rows"].run(inputs, {"o": f"{tmp_path}/none/"}, backend="spark", partition_by={"o": ["k"]})
+    assert list((tmp_path / "none").iterdir()) == []
 
 
 def test_a_folder_without_rows_has_a_file_that_tells_the_columns(ways: list[str], tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ from backends.native.egress.encoder import encoder
 from backends.native.layout import Unsupported, columns
 from backends.native.llvm import available
 from river.classes import frozen
-from river.driver import Writer
+from river.driver import CountedSink, Writer
 from river.io import deltas
-from river.io.sinks import ArrowSink, Collector, Later, TextSink
+from river.io.sinks import ArrowSink, Collector, DividingSink, Later, TextSink
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from backends.native.batch import Batch
     from backends.native.egress.encoder import Encoder
     from river.backend import Items
+    from river.io.sinks import Sink
+    from river.lang.types import Type
 
 
 @frozen(eq=False)
@@ -47,8 +49,27 @@ def column_sink(sink: Callable[[Items], None]) -> Callable[[Items], None]:
             columns(sink.type)
         except Unsupported:
             return sink
+        if isinstance(target, DividingSink):
+            target.taker = record_taker
         return ColumnSink(sink, _arrow(sink, target))
     return sink
+
+
+def record_taker(type_: Type, sink: Sink) -> Callable[[Any], None]:
+    """What hands record batches of rows to a sink of such rows."""
+    from backends.native.arrow import from_arrow
+    from river.io.partitions import rows_of
+
+    taken = column_sink(Writer(type_, CountedSink(sink)))
+
+    def take(records: Any) -> None:
+        batch = from_arrow(type_, records) if isinstance(taken, ColumnSink) else None
+        if isinstance(taken, ColumnSink) and batch is not None:
+            taken.columns(batch)
+        else:
+            taken(rows_of(type_, records))
+
+    return take
 
 
 def _text(sink: Writer, found: Encoder, batch: Batch) -> None:
@@ -73,6 +94,8 @@ def _arrow(sink: Writer, target: ArrowSink) -> Callable[[Batch], None]:
 
     if deltas.is_delta(sink.type):
         return lambda batch: sink.sink.write_table(change_log(target.type, batch))
+    if isinstance(target, DividingSink):
+        return lambda batch: sink.sink.write_table(to_arrow(target.type, batch, copied=True))
     if isinstance(target, Collector):
         type_ = target.type
 
