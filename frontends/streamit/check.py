@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 
 from frontends.streamit import syntax as c
 from frontends.streamit import typed as ty
-from frontends.streamit.code import STREAM_WORDS, BodyChecker, CodePlace, Surroundings, parts, shown
+from frontends.streamit.code import (
+    STREAM_WORDS,
+    BodyChecker,
+    CodePlace,
+    Open,
+    Surroundings,
+    filled,
+    parts,
+    shown,
+)
 from frontends.streamit.elaborate import elaborate
 from frontends.streamit.trees import Usage, assigned, breaks, called, changing, handed, named, root
 from frontends.streamit.vectors import LIBRARY as VECTOR_FUNCTIONS
@@ -209,12 +218,25 @@ class _Checker:
                     raise self.report.error(
                         "streamit-duplicate-name", f"parameter `{param.name}` is declared twice", param.span
                     )
-                type_ = code.value_type(param.type, portal=True)
+                type_ = code.value_type(param.type, portal=True, open_=True)
+                given = ty.Param(type_, param.name, span=param.span)
+                type_ = filled(type_, param.type.sizes, self.given_sizes(given, param.type, around))
                 around.params[param.name] = ty.Parameter(param.name, type_, span=param.span)
         names = [param.name for param in ast.params if param.name in around.params]
         around.params = {name: around.params[name] for name in names}
         self.known[name] = _Declared(ast, name, around)
         return self.known[name]
+
+    def given_sizes(self, param: ty.Param, written: c.TypeName, around: Surroundings) -> ty.Type:
+        """The type of a parameter by the sizes of what is given; each is a parameter of its own where it is not written."""
+        found: ty.Type = ty.VOID  # only its sizes are asked for
+        for depth, size in reversed(tuple(enumerate(written.sizes))):
+            name = f"{param.name}#{depth}"
+            if size is None:
+                value = ty.Size(ty.INT, param, depth, span=param.span)
+                around.captures[name] = ty.Parameter(name, ty.INT, value, span=param.span)
+            found = ty.Vector(found, ty.Param(ty.INT, name, span=param.span))
+        return found
 
     def main(self, top: Sequence[str]) -> str | None:
         """The stream that is the program: the chosen one, else what no other one adds, `void->void` rather than others."""
@@ -385,8 +407,8 @@ class _Checker:
         for work in works:
             fields += self.implied(work, around)
         helpers = (
-            *(self.helper(m, around) for m in own),
-            *(self.helper(m, around, m.name.partition(".")[0]) for m in shared),
+            *(self.helper(m, around) for m in own if m.name not in around.open),
+            *(self.helper(m, around, m.name.partition(".")[0]) for m in shared if m.name not in around.open),
         )
         inits = [m for m in members if isinstance(m, c.Init)]
         init: ty.Block | None = None
@@ -401,6 +423,7 @@ class _Checker:
             raise self.report.error(
                 "streamit-work-missing", "a filter needs a `work` function", ast.name_span
             )
+        helpers = (*helpers, *self.sized(around))
         params = (*around.params.values(), *around.captures.values())
         found = ty.Filter(
             stream.name, params, around.input, around.output, tuple(fields), helpers, init, normal[0],
@@ -431,7 +454,10 @@ class _Checker:
             if isinstance(node, ty.Call):
                 used = usage.touched((usage.helpers[node.helper].body,))
                 for field_ in {named(root(node.args[i])) for i in node.changes}.intersection(used):
-                    message = f"`{field_}` is handed to `{node.helper}`, which changes it and uses it as a field, too"
+                    called_ = node.helper.partition("#")[0]
+                    message = (
+                        f"`{field_}` is handed to `{called_}`, which changes it and uses it as a field, too"
+                    )
                     self.report.error("streamit-alias", message, node.span, "hand over a copy")
 
     def variables(self, around: Surroundings) -> list[ty.FieldDecl]:
@@ -496,15 +522,18 @@ class _Checker:
         """The fields that one declaration makes."""
         code = self.code(around, CodePlace.FIELD)
         with self.report.recover():
-            type_ = code.value_type(member.type)
+            whole = None if None in member.type.sizes else code.value_type(member.type)
             for name in member.names:
                 if name.name in around.fields or name.name in around.params:
                     self.report.error(
                         "streamit-duplicate-name", f"`{name.name}` is declared twice", name.span
                     )
-                value = None
+                type_, value = whole or ty.INT, None
                 with self.report.recover():
-                    value = None if name.value is None else code.expr(name.value, type_)
+                    if whole is None:
+                        type_, value = code.sized(member.type, name.value)
+                    elif name.value is not None:
+                        value = code.expr(name.value, whole)
                 around.fields[name.name] = ty.FieldDecl(name.name, type_, value, span=name.span)
                 yield around.fields[name.name]
 
@@ -519,8 +548,11 @@ class _Checker:
                     raise self.report.error("streamit-duplicate-name", message, member.span)
                 code = self.code(around, CodePlace.HELPER)
                 params = tuple(
-                    ty.Declare(p.name, code.value_type(p.type), None, span=p.span) for p in member.params
+                    ty.Declare(p.name, code.value_type(p.type, open_=True), None, span=p.span)
+                    for p in member.params
                 )
+                if not around.alone and any(None in param.type.sizes for param in member.params):
+                    around.open[member.name] = Open(member, member.name.rpartition(".")[0])
                 result = code.type(member.type)
                 around.helpers[member.name] = ty.Helper(
                     member.name, params, result, ty.Block(()), changes=changes[member.name], span=member.span
@@ -539,16 +571,39 @@ class _Checker:
         code = self.code(around, CodePlace.HELPER, signature.result)
         code.block_name = block
         locals_ = [code.declare(p.key, p.type, p.span) for p in signature.params]
+        if around.alone:  # the elaborator knows the arrays
+            locals_ = [_measured(local, of) for local, of in zip(locals_, member.params, strict=True)]
+            code.scopes[-1].update(zip((p.key for p in signature.params), locals_, strict=True))
         errors = self.report.errors
         body = code.whole_body(member.body)
         if signature.result != ty.VOID and self.report.errors == errors and not _returns(body):
-            message = f"`{member.name}` may end without returning a value"
+            message = f"`{member.name.partition('#')[0]}` may end without returning a value"
             self.report.error("streamit-type", message, member.span)
         params = tuple(ty.Declare(x.key, x.type, None, span=x.span) for x in locals_)
         return ty.Helper(
             member.name, params, signature.result, body, rates.get("pop"), rates.get("peek"), rates.get("push"),
             signature.changes, span=member.span,
         )  # fmt: skip
+
+    def sized(self, around: Surroundings) -> Iterator[ty.Helper]:
+        """The functions that take arrays of any size, for the sizes of each call; what nobody calls is looked at, too."""
+        done: set[str] = set()
+        wrong: set[str] = set()  # errors are told once
+        while waiting := [
+            (each, name)
+            for each in around.open.values()
+            for name in [made.name for made in each.made.values()] or [each.ast.name]
+            if name not in done
+        ]:
+            each, name = waiting[0]
+            done.add(name)
+            found, errors = around.helpers[name], self.report.errors
+            if each.ast.name not in wrong:
+                found = self.helper(evolve(each.ast, name=name), around, each.block)
+            if self.report.errors > errors:
+                wrong.add(each.ast.name)
+            if name != each.ast.name:
+                yield found
 
     def rates(
         self,
@@ -638,16 +693,24 @@ class _Checker:
             yield around.fields[name]
 
 
+def _measured(local: ty.Local, param: c.Param) -> ty.Local:
+    """A parameter whose sizes are those of what is given, where none are written."""
+    given: ty.Type = ty.VOID  # only its sizes are asked for
+    for depth in reversed(range(len(param.type.sizes))):
+        given = ty.Vector(given, ty.Size(ty.INT, local, depth, span=local.span))
+    return evolve(local, type=filled(local.type, param.type.sizes, given))
+
+
 def _sizes(function: c.Helper) -> set[str]:
     """The names that stand in sizes of arrays which a function takes or gives."""
     types = (function.type, *(param.type for param in function.params))
-    sizes = (node for type_ in types for size in type_.sizes for node in walk(size))
+    sizes = (node for type_ in types for size in type_.sizes if size for node in walk(size))
     return {node.name for node in sizes if isinstance(node, s.Name)}
 
 
 def _names_sizes(part: c.Param) -> bool:
     """Whether constants say how large an array of a struct is."""
-    return any(isinstance(node, s.Name) for size in part.type.sizes for node in walk(size))
+    return any(isinstance(node, s.Name) for size in part.type.sizes if size for node in walk(size))
 
 
 def _is_zero(expr: ty.Expr | None) -> bool:

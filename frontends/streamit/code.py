@@ -95,6 +95,15 @@ class CodePlace(Enum):
 
 
 @define
+class Open:
+    """A function of a filter that takes arrays of any size: what it becomes for the sizes of arguments."""
+
+    ast: c.Helper
+    block: str
+    made: dict[tuple[ty.Expr, ...], ty.Helper] = field(factory=dict[tuple["ty.Expr", ...], "ty.Helper"])
+
+
+@define
 class Surroundings:
     """What the code of a stream may name besides its own locals: parameters, fields, functions, and what is around."""
 
@@ -116,6 +125,21 @@ class Surroundings:
     shared: Callable[[str], ty.Helper | None] = field(
         default=lambda _: None
     )  # functions for code that makes the graph
+    open: dict[str, Open] = field(factory=dict[str, "Open"])  # functions that take arrays of any size
+
+    def sized(self, helper: ty.Helper, args: Sequence[ty.Expr]) -> ty.Helper:
+        """The function for arrays of the sizes that these have."""
+        found = self.open.get(helper.name)
+        if found is None:
+            return helper
+        triples = zip(helper.params, found.ast.params, args, strict=True)
+        types = tuple(filled(param.type, of.type.sizes, arg.type) for param, of, arg in triples)
+        sizes = tuple(size for type_ in types for size in sizes_of(type_))
+        if sizes not in found.made:
+            name = f"{helper.name}#{len(found.made)}"
+            params = tuple(evolve(p, type=type_) for p, type_ in zip(helper.params, types, strict=True))
+            self.helpers[name] = found.made[sizes] = evolve(helper, name=name, params=params)
+        return found.made[sizes]
 
     def lookup(self, name: str) -> ty.Expr | None:
         """What a name denotes; something of the surroundings becomes a parameter."""
@@ -237,16 +261,29 @@ class BodyChecker:
 
     # -- types
 
-    def type(self, expr: c.TypeName) -> ty.Type:
-        """What a type says."""
+    def type(self, expr: c.TypeName, *, open_: bool = False) -> ty.Type:
+        """What a type says; `open_`: sizes that are left out are 0 for now."""
         if expr.receiver is not None:
             return ty.Portal(expr.receiver)
         found: ty.Type = WORDS.get(expr.name) or self.struct(expr)
         if found == ty.VOID and expr.sizes:
             raise self.report.error("streamit-type", "there are no arrays of `void`", expr.span)
         for size in reversed(expr.sizes):
-            found = ty.Vector(found, self.closed(self.expr(size, ty.INT), size.span))
+            if size is not None:
+                found = ty.Vector(found, self.closed(self.expr(size, ty.INT), size.span))
+            elif open_:
+                found = ty.Vector(found, ty.Constant(ty.INT, 0, span=expr.span))
+            else:
+                message = "how many items this array has is not said"
+                help_line = "write it, or give a variable a first value: `float[] a = {1, 2};`"
+                raise self.report.error("streamit-size", message, expr.span, help_line)
         return found
+
+    def sized(self, expr: c.TypeName, value: c.Expr | None) -> tuple[ty.Type, ty.Expr | None]:
+        """The type of a variable, and its first value, which says the sizes that are left out."""
+        wanted = self.value_type(expr, open_=value is not None)
+        node = None if value is None else self.expr(value, wanted)
+        return (wanted if node is None else filled(wanted, expr.sizes, node.type)), node
 
     def struct(self, expr: c.TypeName) -> ty.Type:
         """A struct, or a complex number."""
@@ -283,9 +320,9 @@ class BodyChecker:
             case _:
                 return rebuild(node, self.known)  # pyright: ignore[reportArgumentType] - only expressions in it
 
-    def value_type(self, expr: c.TypeName, *, portal: bool = False) -> ty.Type:
+    def value_type(self, expr: c.TypeName, *, portal: bool = False, open_: bool = False) -> ty.Type:
         """The type of something that has a value; of a parameter or variable of a stream it may be a portal."""
-        found = self.type(expr)
+        found = self.type(expr, open_=open_)
         if isinstance(found, ty.Portal) and not portal:
             help_line = "declare it among the streams, and give it to filters as a parameter"
             raise self.report.error("streamit-portal", "there is no portal here", expr.span, help_line)
@@ -361,14 +398,19 @@ class BodyChecker:
     def declaration(self, type_: c.TypeName, names: Sequence[c.Declarator], span: Span | None) -> ty.Stmt:
         """`int x = 1, y;`."""
         found: list[ty.Stmt] = []
+        opened = None in type_.sizes
+        portal = self.place is CodePlace.BUILD and self.mark != "static"
         try:
-            kind = self.value_type(type_, portal=self.place is CodePlace.BUILD and self.mark != "static")
+            whole = None if opened else self.value_type(type_, portal=portal)
         except Failed:
-            kind = None
+            whole = None
         for name in names:
-            value = None
+            kind, value = whole, None
             with self.report.recover():
-                value = None if kind is None or name.value is None else self.expr(name.value, kind)
+                if opened:
+                    kind, value = self.sized(type_, name.value)
+                elif whole is not None and name.value is not None:
+                    value = self.expr(name.value, whole)
             local = self.declare(name.name, kind or ty.INT, name.span)
             if value is not None and local.type == ty.INT and name.name not in self.around.changed:
                 known = self.known(value)
@@ -737,6 +779,8 @@ class BodyChecker:
                 size = constants.apply("f32", (t.F64,), ty.FLOAT, (number,))
                 return ty.Constant(ty.COMPLEX, (0.0, size), span=span)
             case c.Index(array, index):
+                if index is None:
+                    raise self.report.error("streamit-type", "`[]` stands in types only", span)
                 base = self.expr(array)
                 if not isinstance(base.type, ty.Vector):
                     raise self.report.error(
@@ -985,6 +1029,7 @@ class BodyChecker:
         if helper is not None:
             self.arity(helper.name, args, len(helper.params), span)
             found = tuple(self.expr(a, p.type) for a, p in zip(args, helper.params, strict=True))
+            helper = self.around.sized(helper, found)
             return ty.Call(helper.result, helper.name, found, self.changes(call, helper, found), span=span)
         if name in LOADS:
             return self.load(name, args, span)
@@ -1126,6 +1171,19 @@ class BodyChecker:
         known = [*self.around.helpers, *REAL_FUNCTIONS, *NUMBER_FUNCTIONS, *STREAM_WORDS]
         message = f"unknown function `{call.name}`"
         return self.report.error("streamit-unknown-function", message, call.span, closest(call.name, known))
+
+
+def filled(wanted: ty.Type, written: Sequence[c.Expr | None], given: ty.Type) -> ty.Type:
+    """The type of an array with the sizes of what is given where none are written."""
+    if not written or not isinstance(wanted, ty.Vector) or not isinstance(given, ty.Vector):
+        return wanted
+    size = given.size if written[0] is None else wanted.size
+    return ty.Vector(filled(wanted.item, written[1:], given.item), size)
+
+
+def sizes_of(type_: ty.Type) -> tuple[ty.Expr, ...]:
+    """The sizes of an array, the outermost first."""
+    return (type_.size, *sizes_of(type_.item)) if isinstance(type_, ty.Vector) else ()
 
 
 def _either(left: ty.Expr, right: ty.Expr) -> ty.Expr:

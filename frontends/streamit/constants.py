@@ -87,6 +87,11 @@ def evaluate(expr: Expr, values: Mapping[str, Value], act: Act = _nothing) -> Va
             return evaluate(value, values, act)[index]
         case ty.Display(_, items) | ty.Make(_, items):
             return [evaluate(i, values, act) for i in items]
+        case ty.Size(_, array, depth):
+            found = evaluate(array, values, act)
+            for _ in range(depth):
+                found = found[0] if found else ()
+            return len(found)
         case ty.Call() | ty.Update() | ty.Load():
             return act(expr, values)
         case ty.Field() | ty.Peek() | ty.Pop() | ty.Function():

@@ -186,7 +186,7 @@ class _Elaborator:
         around = {**self.statics, **values}
         for param in stream.params:
             if param.value is not None:
-                known = found if isinstance(param.value, ty.Load) else around
+                known = found if isinstance(param.value, ty.Load | ty.Size) else around
                 found[param.name] = constants.frozen(self.value(param.value, known))
         spans = {param.name: arg.span for param, arg in zip(own, creation.args, strict=True)}
         for param in stream.params:

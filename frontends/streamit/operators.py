@@ -123,7 +123,7 @@ class _Form:
         self.seen = tuple(intervals(use.node.values) for use in self.uses)
         own: set[str] = set(RESERVED)
         for helper in self.filter.helpers:
-            name = helper.name.replace(".", "_")
+            name = helper.name.replace(".", "_").replace("#", "_")
             self.functions[helper.name] = fresh(name, own | {"init"} | self.taken)
             own.add(self.functions[helper.name])
         own.add("initial")

@@ -255,7 +255,9 @@ class StreamItBuilder(StmtBuilder):
         type_ = self._named_type(value, (), tree)
         return c.Declare(c.TypeName("int") if type_ is None else type_, tuple(names), span=self.span(tree))
 
-    def _named_type(self, value: c.Expr, sizes: tuple[c.Expr, ...], tree: Tree[Token]) -> c.TypeName | None:
+    def _named_type(
+        self, value: c.Expr, sizes: tuple[c.Expr | None, ...], tree: Tree[Token]
+    ) -> c.TypeName | None:
         """A type that was read as an expression; None, when it is reported that it is none."""
         place = value.span
         while isinstance(value, c.Index):

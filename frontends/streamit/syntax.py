@@ -18,10 +18,13 @@ if TYPE_CHECKING:
 
 @frozen
 class TypeName(s.Node):
-    """`float[8][8]`: a word and the sizes behind it, the outermost first. `receiver`: the filter of a `portal<F>`."""
+    """`float[8][]`: a word and the sizes behind it, the outermost first, None where it is left out.
+
+    `receiver`: the filter of a `portal<F>`.
+    """
 
     name: str
-    sizes: tuple[Expr, ...] = ()
+    sizes: tuple[Expr | None, ...] = ()
     receiver: str | None = None
 
 
@@ -61,10 +64,10 @@ class Cast(s.Node):
 
 @frozen
 class Index(s.Node):
-    """`a[i]`."""
+    """`a[i]`; `index` is None in `Point[] a`, whose type could be an expression until the name comes."""
 
     value: Expr
-    index: Expr
+    index: Expr | None
 
 
 @frozen

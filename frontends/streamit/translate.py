@@ -575,8 +575,8 @@ class Writer:
                 return s.ListValue(tuple(self.operands(items)), span=span)
             case ty.Update():
                 return self.update(value, used=True)
-            case ty.Load():
-                raise AssertionError  # it is a parameter
+            case ty.Load() | ty.Size():
+                raise AssertionError  # they are parameters
             case _:
                 assert_never(value)
 

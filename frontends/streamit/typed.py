@@ -216,9 +216,18 @@ class Load(s.Node):
     path: str
 
 
+@frozen
+class Size(s.Node):
+    """How many items an array has, as it is given; `depth`: those inside of so many arrays of it."""
+
+    type: Type
+    array: Expr
+    depth: int
+
+
 Expr = (
     Constant | Local | Field | Param | Peek | Pop | Apply | Logic | Choose | At | StructPart | Make | Call | Function | Display
-    | Update | Load
+    | Update | Load | Size
 )  # fmt: skip
 
 # ---------------------------------------------------------------------------------------------- statements
@@ -382,7 +391,7 @@ Stmt = (
 
 @frozen
 class Parameter(s.Node):
-    """A parameter; of a capture, `value` says what of the surroundings it is."""
+    """A parameter; of a capture, `value` says what of the surroundings it is, or of other parameters."""
 
     name: str
     type: Type

@@ -201,6 +201,37 @@ WRONG = [
     ("streamit-size", "{1, 2, 3}", work("int[2] a = {1, 2, 3};")),
     ("streamit-size", "0 - 1", work("int[0 - 1] a;")),
     ("streamit-size", "a = b", work("int[2] a; int[3] b; a = b;")),
+    # arrays whose sizes are not written
+    ("streamit-size", "float[]", work("float[] a;")),
+    ("streamit-size", "int[]", a_filter("int[] a; work pop 1 push 1 { push(pop()); }")),
+    ("streamit-size", "int[]", a_filter("int[] f() { } work pop 1 push 1 { push(pop()); }")),
+    ("streamit-size", "int[]", f"{ONE} struct P {{ int[] a; }}"),
+    ("streamit-type", "x", work("int[] a = x;").replace("F {", "F(float[] x) {")),
+    ("streamit-type", "1", work("int[] a = 1;")),
+    ("streamit-type", "1.5", work("int[] a = {1.5};")),
+    ("streamit-type", "a[]", work("int[2] a; a[] = 1;")),
+    ("streamit-size", "{{1}, {2, 3}}", f"{ONE} static {{ int[][] a = {{{{1}}, {{2, 3}}}}; }}"),
+    ("streamit-size", "{2, 3}", work("int[][] a = {{1}, {2, 3}};")),
+    (
+        "streamit-size",
+        "{{1}, {2, 3}}",
+        "int->int pipeline P { add F({{1}, {2, 3}}); } " + work("").replace("F {", "F(int[][] x) {"),
+    ),
+    (
+        "streamit-size",
+        "{1}",
+        a_filter("int f(int[][3] a) { return 1; } work pop 1 push 1 { push(f({{1}}) + pop()); }"),
+    ),
+    (
+        "streamit-unknown-name",
+        "b",
+        a_filter("int f(int[] a) { return b; } work pop 1 push 1 { push(pop()); }"),
+    ),
+    (
+        "streamit-unknown-name",
+        "b",
+        a_filter("int f(int[] a) { return b; } work pop 1 push 1 { push(pop() + f({1}) + f({1, 2})); }"),
+    ),
     # values in braces
     ("streamit-size", "{1, 2, 3}", work("int[2] a; a = {1, 2, 3};")),
     ("streamit-size", "{3}", work("int[2][2] a; a = {{1, 2}, {3}};")),

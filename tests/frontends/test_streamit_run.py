@@ -582,6 +582,49 @@ def test_arrays_and_structs_in_braces() -> None:
     assert lines((ROOT / "tests/programs/streamit/braces.str").read_text(), 3) == expected
 
 
+def test_sizes_that_what_is_given_says() -> None:
+    first, last = [5, 6, 7], [5, 6, 7]
+    given = list[float]()
+    for n in range(4):
+        first = [first[2], *first[:2]]
+        x = first[0]
+        last[0] += 1
+        first[0] = last[0]
+        x = 100 * x + 1100 + 111 + x + 23
+        x = x + 11 + 12 + x + 23
+        given += [6 * x, 7 * x, x + 7 + n + 14]
+    expected = [0.5 * x + 2.25 * y for x, y in itertools.pairwise(given)]
+    found = lines((ROOT / "tests/programs/streamit/sizes.str").read_text(), 3)
+    assert [float(line) for line in found] == expected[:9]
+
+
+def test_functions_take_arrays_of_any_size() -> None:
+    text = """
+      struct Point { float x; int[2] n; }
+      int->int filter F(int[][] m, Point[] p, int[0] none) {
+        int sum(int[][] x, int rows, int n) { int s = 0; for (int i = 0; i < rows; i++) s += of(x[i], n); return s; }
+        int of(int[] x, int n) { return n == 0 ? 0 : x[n - 1] + of(x, n - 1); }
+        void swap(int[] x, int[2] y) { int z = x[0]; x[0] = y[0]; y[0] = z; }
+        int parts(Point[] q) { q[0].x += 1; return (int) q[0].x * 100 + q[0].n[1]; }
+        work pop 1 push 4 {
+          int[2] y = {pop(), 2};
+          int[] z = m[0];
+          swap(z, y);
+          push(of(y, 2) + 100 * of(z, 3));
+          push(sum(m, 2, 3) + sum({y}, 1, 2) + of(none, 0));
+          push(parts(p));
+          push(parts({{4, {5, 6}}}));
+        }
+      }
+      int->int pipeline Main {
+        int[][] m = {{1, 2, 3}, {4, 5, 6}};
+        m[1] = {7, 8, 9};
+        add F(m, {{2, {0, 1}}, {3, {4, 5}}}, {});
+      }
+    """
+    assert output(text, [9, 4]) == [1403, 33, 301, 506, 903, 33, 401, 506]
+
+
 def test_braces_hold_what_is_wanted() -> None:
     text = """
       struct Point { float x; int[2] n; }
