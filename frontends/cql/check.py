@@ -26,12 +26,13 @@ from frontends.sql import decimals
 from frontends.sql import syntax as q
 from frontends.sql import typed as r
 from frontends.sql.calls import EXTERN
-from frontends.sql.check import joined_by_name, select, with_elements
+from frontends.sql.check import select
 from frontends.sql.columns import Column, substitute
 from frontends.sql.dates import DATE, WRITTEN, from_data
 from frontends.sql.dates import read as as_read
 from frontends.sql.expressions import RowExpressions
 from frontends.sql.functions import TYPES as NAMED
+from frontends.sql.sources import joined_by_name, with_elements
 from frontends.sql.values import spelled
 from river.classes import define, evolve, field, frozen
 from river.diagnostics import closest

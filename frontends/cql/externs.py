@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 from frontends.cql.trees import record
 from frontends.sql import typed as r
 from frontends.sql.calls import EXTERN
-from frontends.sql.check import conjuncts
+from frontends.sql.operations import conjuncts
 from frontends.sql.values import strip
 from river.classes import define, evolve, field, frozen
 from river.il.trees import fresh, rebuild, walk

@@ -12,7 +12,7 @@ from typing import TypeVar, cast
 
 from frontends.cql import syntax as c
 from frontends.sql import syntax as q
-from frontends.sql.check import title
+from frontends.sql.select_list import title
 from river.classes import define, evolve, field
 from river.il.trees import fresh, rebuild, walk
 from river.lang import syntax as s

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 from frontends.cql import syntax as c
 from frontends.sql import syntax as q
 from frontends.sql.aggregates import aggregate_of, has_aggregate
-from frontends.sql.check import title
+from frontends.sql.select_list import title
 from river.classes import evolve, frozen
 from river.il.trees import rebuild, walk
 from river.lang import syntax as s

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, cast
 from frontends.cql import syntax as c
 from frontends.sql import syntax as q
 from frontends.sql.aggregates import has_aggregate
-from frontends.sql.check import conjuncts, title
+from frontends.sql.operations import conjuncts
+from frontends.sql.select_list import title
 from river.classes import define, evolve
 from river.il.trees import rebuild, walk
 from river.lang import syntax as s

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from frontends.cql.trees import fields
 from frontends.sql import typed as r
-from frontends.sql.check import conjuncts
+from frontends.sql.operations import conjuncts
 from river.classes import evolve
 from river.il.trees import walk
 from river.lang import syntax as s

@@ -20,8 +20,9 @@ from frontends.cql import syntax as c
 from frontends.cql.grouping_sets import has_several
 from frontends.sql import syntax as q
 from frontends.sql.aggregates import aggregate_of
-from frontends.sql.check import conjuncts, may_be_none, title, written_out
-from frontends.sql.operations import ARITHMETIC, COMPARISONS
+from frontends.sql.check import may_be_none, written_out
+from frontends.sql.operations import ARITHMETIC, COMPARISONS, conjuncts
+from frontends.sql.select_list import title
 from river.classes import define, evolve, field, frozen
 from river.il.trees import children, fresh, rebuild, walk
 from river.lang import syntax as s

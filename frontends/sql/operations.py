@@ -1,9 +1,14 @@
-"""What the checker knows of operators: how each compares what may be none, which of them take none, and which never trap."""
+"""What is known of operators: comparisons in three values, which take none, which never trap; parts of conjunctions."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from river.il.trees import children
 from river.lang import syntax as s
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 COMPARISONS = {"==": "eq3", "!=": "ne3", "<": "lt3", "<=": "le3", ">": "gt3", ">=": "ge3"}
 """Comparisons, and what each is in three values."""
@@ -45,3 +50,19 @@ def total(expr: s.Node) -> bool:
             return function in TOTAL and all(map(total, children(expr)))
         case _:
             return False
+
+
+def conjuncts(expr: s.Expr) -> Iterable[s.Expr]:
+    """The conditions that must all hold for `expr` to hold."""
+    match expr:
+        case s.Binary("and", left, right):
+            yield from conjuncts(left)
+            yield from conjuncts(right)
+        case _:
+            yield expr
+
+
+def conjunction(conditions: Iterable[s.Expr]) -> s.Expr:
+    """The conjunction, in order."""
+    found = tuple(conditions)
+    return s.joined("and", found) if found else s.Bool(value=True)

@@ -1705,7 +1705,7 @@ REPAIRED: Final = (
     Mutant(
         "constant-conditions-before-joins",
         "a condition that reads no column is applied to one side of an outer join, not to what it makes",
-        "frontends/sql/check.py",
+        "frontends/sql/joins.py",
         "if sources(c) and not sources(c) & lacking]",
         "if not sources(c) & lacking]",
         "tests/frontends/test_cql_lists.py::test_a_condition_without_columns_is_asked_behind_outer_joins",
