@@ -91,6 +91,14 @@ def test_a_time_in_a_column_of_dates_is_its_day_and_a_stamp_may_be_computed_of_a
     ]
 
 
+def test_a_date_of_a_group_may_be_declared_as_a_time() -> None:
+    text = "s: {ts: int; d: date; n: int} stream by ts; v: {n: int; f: time} relation = select n, max(d) from s group by n;"
+    found = (
+        river.compile(text, lang="cql").run({"s": [(1, DAYS[0], 7)]}, backend="reference")["v"].to_pylist()
+    )
+    assert [(row["n"], str(row["f"])[:16]) for row in found] == [(7, "2026-01-30 00:00")]
+
+
 @pytest.mark.parametrize(
     ("text", "code", "help_line"),
     [
