@@ -1732,6 +1732,30 @@ def test_an_init_without_end_meets_the_deadline(tmp_path: Path, changes: str) ->
     assert "in `F`" in err.getvalue()
 
 
+def test_a_program_is_loaded_though_an_init_has_no_end_and_its_run_meets_the_deadline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("river.lang.unknowns.TURNS", 10_000)
+    path, items = tmp_path / "t.str", tmp_path / "items.csv"
+    path.write_text("""
+    int->int filter F {
+      int k; int[2] h; init { while (k >= 0) k = (k + 1) & 255; }
+      work pop 1 push 1 { push(h[0]); h[0] = h[1]; h[1] = pop() + k; }
+    }""")
+    items.write_text("value\n1\n")
+    program = river.load(path)  # asks whether what is kept are items, and what `k` is
+    with pytest.raises(Rejected) as raised:
+        program.run({"input": [1]}, deadline=0.05)
+    (found,) = raised.value.diagnostics
+    assert (found.code, found.message) == ("trap-deadline", "the firing took too long")
+    assert found.span is not None
+    assert found.span.text.startswith("while (k >= 0)")
+    err = io.StringIO()
+    argv = ["run", str(path), "--in", f"input={items}", "--deadline", "50ms"]
+    assert main(argv, io.StringIO(), io.StringIO(), err) == 1
+    assert "error[trap-deadline]: the firing took too long" in err.getvalue()
+
+
 def test_first_values_of_state_by_machine_code(monkeypatch: pytest.MonkeyPatch) -> None:
     text = """
     float->float filter F {
