@@ -84,17 +84,21 @@ def batches(file: Any, type_: t.Type, format_: str, label: str) -> Iterator[Any]
         return
     width = sum(leaf.width for leaf in leaves(type_) or ())
     size = max(1, _CHUNK // width) * width
-    kept = b""
+    kept, before = b"", 0
     while chunk := file.read(size):
         data = kept + chunk
         whole = len(data) - len(data) % width
         if whole:
             yield _record(data[:whole], type_)
         kept = data[whole:]
+        before += whole
     if kept:
-        message = f"`{label}` ends within an item: {len(kept)} bytes of {width} are there"
+        message = (
+            f"the file ends within an item: {len(kept)} bytes of {width} are there, behind {before} bytes"
+        )
         help_ = f"its items are `{show(type_)}`: was all of it written, and as such?"
-        raise Rejected([Diagnostic("data-truncated", message, help=help_)])
+        place = f"{label}, item {before // width + 1}"
+        raise Rejected([Diagnostic("data-truncated", message, place=place, help=help_)])
 
 
 _BITS: Final = tuple(

@@ -82,8 +82,11 @@ def batches(file: Any, type_: t.Type, label: str) -> Iterator[Any]:
         if not frames and endless:
             return
         if not frames:
-            message = f"`{label}` ends {left} samples too early"
-            raise Rejected([Diagnostic("data-truncated", message, help="was all of it written?")])
+            message = f"the file ends {left} sample{'s' * (left != 1)} too early"
+            place = f"{label}, sample {sound.getnframes() - left + 1}"
+            raise Rejected(
+                [Diagnostic("data-truncated", message, place=place, help="was all of it written?")]
+            )
         left -= frames
         values = _values(data[: frames * channels * sound.getsampwidth()], sound.getsampwidth(), sample)
         if isinstance(type_, t.Array):

@@ -91,7 +91,7 @@ def test_files_are_raw_and_where_the_program_says(tmp_path: Path) -> None:
     data.write_bytes(b"\0" * 9)
     code, _, errors = run("p.str")
     assert code == 1
-    assert "data-truncated" in errors
+    assert "in/data.bin, item 3: error[data-truncated]" in errors
     data.unlink()
     assert "missing-file" in run("p.str")[2]
 

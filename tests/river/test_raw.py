@@ -86,7 +86,15 @@ def test_a_truncated_item_is_told_behind_what_is_whole() -> None:
         next(items)
     (told,) = refused.value.diagnostics
     assert told.code == "data-truncated"
-    assert "2 bytes of 4" in told.message
+    assert "2 bytes of 4 are there, behind 4 bytes" in told.message
+    assert told.place == "<in>, item 2"
+
+
+def test_a_truncated_item_is_counted_through_all_chunks() -> None:
+    source = open_source(io.BytesIO(bytes(8 * 300_000 + 5)), t.F64, name="in", format="raw")
+    with pytest.raises(Rejected) as refused:
+        list(source)
+    assert refused.value.diagnostics[0].place == "<in>, item 300001"
 
 
 @pytest.mark.parametrize(("type_", "format_"), [(t.STRING, "raw"), (t.F32, "bits"), (t.List(t.I32), "raw")])

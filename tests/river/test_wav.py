@@ -76,7 +76,7 @@ def test_a_stream_that_cannot_be_gone_back_in_is_read_to_its_end(tmp_path: Path)
     [
         (t.F32, 0, "data-format", "2 channels"),
         (t.STRING, 0, "data-format", "does not hold"),
-        (STEREO, 4, "data-truncated", "1 samples too early"),
+        (STEREO, 4, "data-truncated", "1 sample too early"),
         (STEREO, 30, "data-format", "no WAV file"),
     ],
 )
