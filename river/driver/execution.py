@@ -155,6 +155,8 @@ def _execute(
                 described = keeper.describe()
                 keeper.describe = lambda: described
             for counted in sinks.values():
+                counted.complete()
+            for counted in sinks.values():
                 counted.sink.close()
             if keeper is not None:
                 keeper.finish(compiled, summary)

@@ -137,6 +137,12 @@ class CountedSink:
             self.rows += rows
             cast("Any", self.sink).skip(rows)
 
+    def complete(self) -> None:
+        """Does what may find something wrong with rows, so that no output is at its place before."""
+        complete = getattr(self.sink, "complete", None)
+        if complete is not None:
+            complete()
+
     def write_bytes(self, data: bytes | memoryview, rows: int) -> None:
         """Passes lines on, to a `TextSink`."""
         self.rows += rows

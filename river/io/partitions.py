@@ -157,7 +157,8 @@ class PartitionedSink(Scoped):
         del self._parts[path]
         self._target.files.append((part.file, part.rows))
 
-    def close(self) -> None:
+    def complete(self) -> None:
+        """Completes all files, which are not at their places then. Raises: Rejected("data-partition", "data-output")."""
         try:
             self._flush()
             for path in list(self._parts):
@@ -165,6 +166,9 @@ class PartitionedSink(Scoped):
         except BaseException:
             self.abort()
             raise
+
+    def close(self) -> None:
+        self.complete()
         if self._folder is not None:
             if self._target.files:  # else others may have brought files
                 self._folder.adopt(self._target.files)

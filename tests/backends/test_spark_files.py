@@ -300,6 +300,18 @@ def test_executors_divide_rows_among_folders(
     assert list((tmp_path / "none").iterdir()) == []
 
 
+def test_a_text_that_names_no_folder_ends_the_run(ways: list[str], tmp_path: Path) -> None:
+    """A task finds it, and the run by stages says what it is."""
+    input_, rows = rows_for("rows", 20, "")
+    inputs = {input_: written(rows, tmp_path, "csv")}
+    targets = {name: f"{tmp_path}/{name}/" for name in "op"}
+    with pytest.raises(Rejected, match="data-partition") as refused:
+        COMPILED["rows"].run(inputs, targets, backend="spark", partition_by={"o": "k", "p": "s"})
+    assert "output `p` cannot be divided by `s`" in refused.value.diagnostics[0].message
+    assert ways == ["RowByRow"]
+    assert [path.name for path in tmp_path.iterdir()] == ["rows.csv"]
+
+
 def test_a_folder_without_rows_has_a_file_that_tells_the_columns(ways: list[str], tmp_path: Path) -> None:
     for name in PROGRAMS:
         input_, rows = rows_for(name, 20)

@@ -1542,6 +1542,14 @@ SPARK: Final = (
         "tests/river/test_partitions.py::test_texts_that_readers_take_for_none_are_refused",
     ),
     Mutant(
+        "places-before-rows",
+        "an output comes to its place before the rows of another one have been divided, where something may be wrong",
+        "river/driver/execution.py",
+        "counted.complete()",
+        "pass",
+        "tests/backends/test_spark_files.py::test_a_text_that_names_no_folder_ends_the_run",
+    ),
+    Mutant(
         "divided-otherwise",
         "files that are divided by columns are added to a folder whose files are divided by others",
         "river/io/folders.py",

@@ -18,6 +18,7 @@ from river import cli
 from river.diagnostics import Rejected
 from river.io import folders, partitions
 from river.io.folders import FolderOutput
+from river.lang.types import I64, Record
 from river.testing.seeds import chance
 
 if TYPE_CHECKING:
@@ -314,3 +315,40 @@ def test_whoever_is_killed_leaves_all_or_nothing(
     assert inside(home) in (["k=1", "k=2"], new)
     assert killed or inside(home) == new
     assert {path.name for path in home.iterdir()} == set(inside(home))
+
+
+def test_every_type_that_names_folders(tmp_path: Path) -> None:
+    """Also where a value is missing: the names say what a cell of CSV says."""
+    kinds = {
+        "bool": True,
+        "i32": -7,
+        "i64": 1 << 40,
+        "u64": 1 << 63,
+        "f32": 0.1,
+        "f64": 1.5,
+        "decimal(9,2)": "-1.50",
+    }
+    kinds |= {"string": "é", "time": "2024-01-31T12:00:00.5Z", "duration": "-1.5s"}
+    fields = ", ".join(f"c{n}: {kind}?" for n, kind in enumerate(kinds))
+    program = river.compile(
+        f"river 1; type R = {{{fields}, n: i64}};" + HEAD[HEAD.index("operator") :], "river"
+    )
+    given = {f"c{n}": value for n, value in enumerate(kinds.values())}
+    rows = [given | {"n": 1}, dict.fromkeys(given) | {"n": 2}, given | {"n": 3}]
+    program.run({"a": rows}, {"o": f"{tmp_path}/o.csv/"}, partition_by={"o": list(given)})
+    program.run({"a": rows}, {"o": f"{tmp_path}/cells.csv"})
+    cells = (tmp_path / "cells.csv").read_text().splitlines()[1].split(",")
+    full = [f"{name}={folders.escaped(cell)}" for name, cell in zip(given, cells, strict=False)]
+    none = [f"{name}={partitions.NULL}" for name in given]
+    assert inside(tmp_path / "o.csv") == sorted("/".join(each) for each in (full, none))
+    (file,) = (tmp_path / "o.csv").joinpath(*full).iterdir()
+    assert file.read_text().split() == ["n", "1", "3"]
+
+
+def test_who_writes_late_makes_no_folder(tmp_path: Path) -> None:
+    target = folders.Partitions(f"{tmp_path}/gone", "csv", ("k",))
+    sink = partitions.PartitionedSink(target, Record((("k", I64), ("n", I64))), "a")
+    sink.write([(1, 2)])
+    with pytest.raises(Rejected, match="data-output"):
+        sink.close()
+    assert list(tmp_path.iterdir()) == []
