@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from frontends.sql import dates, days, operators, texts
 from frontends.sql.dates import DATE
-from frontends.sql.values import Found, alike, common, strip
+from frontends.sql.values import Found, alike, common, strip, typed_literal
 from river.lang import syntax as s
 from river.lang import types as t
 
@@ -62,21 +62,24 @@ def several(over: RowExpressions, name: str, args: tuple[s.Expr, ...], expr: s.C
         case "concat":
             return texts.concatenated(over, found, expr)
         case "nullif":
-            return _nullif(over, alike(found), expr)
+            return _nullif(over, args[0], alike(found), expr)
         case "greatest" | "least":
             return _extreme(over, "sqlmax" if name == "greatest" else "sqlmin", alike(found), expr)
         case _:
             return _coalesced(over, name, alike(found), given, expr)
 
 
-def _nullif(over: RowExpressions, found: tuple[Found, ...], expr: s.Call) -> Found:
-    """None where both operands are equal, else the first; the second may be missing, as nothing equals none."""
+def _nullif(over: RowExpressions, given: s.Expr, found: tuple[Found, ...], expr: s.Call) -> Found:
+    """None where both operands are equal, else the first, which is `given`; those that are `null` are not in `found`."""
+    first = typed_literal(found[0])
+    type_ = t.Optional(strip(first.type))
+    if isinstance(given, s.NoneValue):
+        return Found(s.IfExpr(s.Bool(value=True), given, first.expr, span=expr.span), type_)
     if len(found) == 1:
         return found[0]
-    first, second = found
-    equal = operators.comparison(over, "==", first, second, expr)
+    equal = operators.comparison(over, "==", found[0], found[1], expr)
     test = s.Call("is_true", (equal.expr,)) if isinstance(equal.type, t.Optional) else equal.expr
-    return over.typed(s.IfExpr(test, s.NoneValue(), first.expr, span=expr.span))
+    return Found(s.IfExpr(test, s.NoneValue(), first.expr, span=expr.span), type_)
 
 
 def _coalesced(

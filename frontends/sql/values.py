@@ -142,9 +142,11 @@ def alike(found: tuple[Found, ...]) -> tuple[Found, ...]:
 
 def typed_literal(found: Found) -> Found:
     """A number that is written out as one whose type does not depend on where it stands."""
-    if isinstance(found.expr, s.Int | s.Float) and found.type in (t.I64, t.F64):
-        return evolve(found, expr=s.Call("i64" if found.type == t.I64 else "f64", (found.expr,)))
-    return found
+    match found.expr:
+        case s.Int() | s.Float() | s.Unary("-", s.Int() | s.Float()) if found.type in (t.I64, t.F64):
+            return evolve(found, expr=s.Call("i64" if found.type == t.I64 else "f64", (found.expr,)))
+        case _:
+            return found
 
 
 def loosened(found: Found) -> s.Expr:

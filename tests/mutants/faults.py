@@ -1711,6 +1711,14 @@ REPAIRED: Final = (
         "tests/frontends/test_cql_case.py::test_what_is_inside_is_not_looked_at_again",
     ),
     Mutant(
+        "nullif-of-null",
+        "`nullif(null, x)` is x",
+        "frontends/sql/choices.py",
+        "    if isinstance(given, s.NoneValue):\n",
+        "    if False:\n",
+        "tests/frontends/test_cql_functions.py::test_edges",
+    ),
+    Mutant(
         "constant-conditions-before-joins",
         "a condition that reads no column is applied to one side of an outer join, not to what it makes",
         "frontends/sql/joins.py",
