@@ -21,6 +21,7 @@ from river.il.trees import Same as SameTree
 from river.lang import typed
 from river.lang import types as t
 from river.lang.evaluate import Trap, evaluate_const
+from river.lang.evaluate.patience import GivenUp, giving_up
 from river.lang.operations import OPERATIONS, Neutral, effect_of
 from river.lang.trees import effect, nodes, root
 from river.lang.values import default
@@ -239,15 +240,15 @@ class _Steps:
 
     def begins(self, found: Combine, first: typed.Expr) -> bool:
         """Whether entries that begin with the value of a closed expression may be combined."""
+        fns, poll = self.op.fns, giving_up()
         try:
             consts: list[Value] = []
             for const in self.op.consts:
-                consts.append(evaluate_const(const.value, self.op.fns, consts, const.slots))
-            return _neutral(
-                found, first.type, evaluate_const(first, self.op.fns, consts, self.op.items[0].slots)
-            )
-        except Trap:
+                consts.append(evaluate_const(const.value, fns, consts, const.slots, poll))
+            value = evaluate_const(first, fns, consts, self.op.items[0].slots, poll)
+        except (Trap, GivenUp):
             return False
+        return _neutral(found, first.type, value)
 
 
 def _within(place: typed.Expr, slot: int) -> bool:

@@ -5,25 +5,18 @@ An unknown that decides what is done ends the execution, and so does what is mor
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
 from river.classes import define, field, frozen
 from river.lang import typed
 from river.lang import types as t
 from river.lang.evaluate import evaluate_const
-from river.lang.evaluate.code import POLL_EVERY
+from river.lang.evaluate.patience import GivenUp, giving_up
 from river.lang.operations import OPERATIONS
 from river.lang.values import TrapSignal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-
-
-TURNS: Final = 4_000_000
-"""Turns of loops and calls after which the constants of an operator are given up.
-
-They are counted, not timed, so that what becomes of a program does not depend on the machine.
-"""
 
 
 class Undecided(Exception):  # noqa: N818 - no error: whoever asked does without an answer
@@ -39,22 +32,15 @@ class Unknown:
 def constants(operator: typed.Operator) -> list[Any]:
     """The constants of an operator, to be executed with.
 
-    Raises: Undecided with the reason, also where that takes more than `TURNS`: whether it ever ends cannot be said.
+    Raises: Undecided with the reason, also where that takes very long: whether it ever ends cannot be said.
     """
     found: list[Any] = []
-    left = TURNS
-
-    def poll() -> None:
-        nonlocal left
-        left -= POLL_EVERY
-        if left < 0:
-            raise Undecided("computing the constants takes very long")
-
+    poll = giving_up()
     for const in operator.consts:
         try:
             found.append(evaluate_const(const.value, operator.fns, found, const.slots, poll))
-        except Undecided:
-            raise
+        except GivenUp as error:
+            raise Undecided(f"computing `{const.name}` takes very long") from error
         except Exception as error:  # a trap, or too little room: it is told where it runs
             raise Undecided(f"`{const.name}` cannot be computed") from error
     return [thawed(value) for value in found]

@@ -193,6 +193,20 @@ def test_entries_that_did_not_begin_with_the_default_count_once() -> None:
     assert not may_begin(how, {"a": 1})
 
 
+@pytest.mark.parametrize(("step", "combined"), [("(m + 1) & 255", True), ("m | 1", False)])
+def test_it_is_not_asked_for_ever_what_entries_begin_with(
+    step: str, combined: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("river.lang.evaluate.patience.TURNS", 10_000)
+    fn = f"fn first() -> i64 {{ var m: i64 = 1; while m != 0 {{ m = {step}; }} return m; }}"
+    body = "with e = $v[r.k] else c { e = e +% 1; }"
+    source = f"{HEAD}operator f(x: R; $v: map<string, i64>) -> () {{ {fn} const c: i64 = first(); on x(r) {{ {body} }} }}"
+    found = parse(Source("test.river", source))
+    (decl,) = (d for d in found.decls if isinstance(d, s.Operator))
+    (how,) = combines(check.operator(decl, scope(found, LIBRARY)))
+    assert (how is not None) is combined
+
+
 def _cells() -> list[tuple[str, t.Type, Neutral]]:
     """The operations that combine cells, with the types of these."""
     kinds = (t.BOOL, t.I32, t.I64, t.U64, t.I128, t.F32, t.F64, t.STRING, t.BYTES, t.TIME, t.DURATION, t.FSUM)

@@ -1,7 +1,8 @@
 """For how long the evaluator may be at a value, and who computes it in its place.
 
 First values of variables are computed when a program is verified, before any backend is asked for anything; whoever runs the
-program says meanwhile what holds for it (`patience`).
+program says meanwhile what holds for it (`patience`). Analyses, which compute values to see what a program does, do without one
+that takes very long (`giving_up`): it is computed, or trapped, where the program runs.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 from river.classes import frozen
+from river.lang.evaluate.code import POLL_EVERY
 from river.lang.evaluate.traps import Trap
 
 if TYPE_CHECKING:
@@ -21,6 +23,12 @@ if TYPE_CHECKING:
 
 LONG: Final = 0.2
 """Seconds of the processor after which machine code is made for a first value; making it takes about as long."""
+
+TURNS: Final = 4_000_000
+"""Turns of loops and calls after which an analysis gives the values of an operator up: about a second.
+
+They are counted, not timed, so that what becomes of a program depends neither on the machine nor on a deadline.
+"""
 
 
 @frozen
@@ -60,3 +68,20 @@ def ending() -> Callable[[], None]:
 def coder() -> Callable[[typed.Operator], tuple[Any, ...]] | None:
     """What gives the constants of an operator by machine code, if anything does."""
     return _PATIENCE.get().code
+
+
+class GivenUp(Exception):  # noqa: N818 - no error: whoever computed does without
+    """An analysis has been at a value for very long, and whether it ever ends cannot be said."""
+
+
+def giving_up() -> Callable[[], None]:
+    """To be polled by the evaluator while an analysis computes values. Raises: GivenUp after `TURNS`."""
+    left = TURNS
+
+    def poll() -> None:
+        nonlocal left
+        left -= POLL_EVERY
+        if left < 0:
+            raise GivenUp
+
+    return poll
