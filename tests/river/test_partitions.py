@@ -352,3 +352,33 @@ def test_who_writes_late_makes_no_folder(tmp_path: Path) -> None:
     with pytest.raises(Rejected, match="data-output"):
         sink.close()
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("backend", ["reference", "multicore"])
+def test_any_rows_divided_by_any_columns_are_read_back(
+    backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same rows, and those of a folder in their order."""
+    random = chance("rows by columns", backend)
+    for number in range(3):
+        monkeypatch.setattr(partitions, "OPEN", random.randint(1, 20))
+        monkeypatch.setattr(partitions, "HELD", random.choice([1, 500, 1 << 20]))
+        by = random.sample(["day", "k", "f", "b", "s", "t"], random.randint(1, 4))
+        texts = ["".join(random.choices("ab%/= é\n", k=random.randint(1, 4))) for _ in range(4)]
+        rows = [
+            row(
+                random.randint(0, 9),
+                day=random.choice(texts),
+                s=random.choice([None, *texts]),
+                f=random.choice([0.0, -0.0, math.nan, 0.1]),
+                l=[n],
+            )
+            for n in range(random.randint(0, 60))
+        ]
+        out = tmp_path / str(number)
+        put(f"{out}/", by, rows, backend, batch=random.randint(1, 30), workers=random.randint(1, 2))
+        if rows:
+            assert held(out, by=by) == expected(rows), by
+        for folder in {path.parent for path in out.rglob("part-*")}:
+            found = [n for file in sorted(folder.iterdir()) for (n,) in pq.read_table(file)["l"].to_pylist()]
+            assert found == sorted(found)
