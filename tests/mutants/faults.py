@@ -618,7 +618,7 @@ FRONTENDS: Final = (
     Mutant(
         "cql-part-without-number",
         "a row whose part is a float that is no number is not among its own",
-        "frontends/cql/unnest.py",
+        "frontends/cql/layers.py",
         "return isinstance(kind, t.Optional) or t.contains(kind, *t.FLOATS)",
         "return isinstance(kind, t.Optional)",
         "tests/properties/test_cql_whole.py::test_what_is_no_number",
