@@ -6,6 +6,7 @@ import importlib.util
 import os
 import re
 import sys
+from functools import partial
 from math import lcm
 from pathlib import Path
 from typing import Any
@@ -72,7 +73,7 @@ class Coder:
             case 7:
                 return f"(s {self.pick('=', '+=', '-=', '^=')} {e()})"
             case 8:
-                return f"h({e()})"
+                return self.pick(f"h({e()})", "t(a)", f"t({{{e()}, {e()}}})")
             case 9:
                 return f"{self.pick('min', 'max')}({e()}, {e()})"
             case 10:
@@ -101,7 +102,8 @@ class Coder:
             case 2:
                 return f"f {self.pick('=', '+=')} {self.expr()};"
             case 3:
-                return f"a[{self.expr(1)} & 3] = {self.expr()};"
+                e = partial(self.expr, 1)
+                return self.pick(f"a[{e()} & 3] = {self.expr()};", f"a = {{{e()}, a[3], {e()}, {e()}}};")
             case 4 if depth:
                 other = f" else {{ {self.statement(depth - 1)} }}" if self.draw(st.booleans()) else ""
                 return f"if ({self.cond(1)}) {{ {self.statement(depth - 1)} }}{other}"
@@ -212,6 +214,7 @@ class Graphs:
         self.decls.append(
             f"int->int filter {name}(int n) {{ int f = n; int c = 3; {init} {first} "
             f"int h(int x) {{ {self.draw(st.sampled_from(['f += x;', '', 'x += c;']))} return x * 2 + c; }} "
+            f"int t(int[] x) {{ {self.draw(st.sampled_from(['x[0] += c;', '']))} return x[1] * 3 + x[0]; }} "
             f"work {stated} {{ {coder.code()} }} }}"
         )
         return Part(f"{name}({self.number(0, 3)})", pop, push)
