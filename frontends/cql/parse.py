@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,7 +18,7 @@ from frontends.sql.functions import SIZED
 from frontends.sql.operations import COMPARISONS
 from frontends.sql.parse import SQL, SqlBuilder
 from river.classes import evolve
-from river.diagnostics import Rejected, closest
+from river.diagnostics import Rejected
 from river.il.trees import rebuild, walk
 from river.lang import syntax as s
 from river.lang.grammar import EXPR, LEXICAL, QUOTED_NAMES, TYPES, compose, module
@@ -28,7 +27,6 @@ from river.lang.parse import TypesBuilder
 from river.source import Span
 
 if TYPE_CHECKING:
-    from river.diagnostics import Diagnostic
     from river.lang.lalr import Token, Tree
     from river.lang.parse import Args
     from river.source import Source
@@ -45,108 +43,10 @@ def parse(source: Source) -> c.Program:
     try:
         tree = PARSER.parse(source)
     except Rejected as rejected:
-        raise Rejected([_advised(found) for found in rejected.diagnostics]) from None
+        from frontends.cql.advice import advised  # few texts need it
+
+        raise Rejected([advised(found) for found in rejected.diagnostics]) from None
     return CqlBuilder(source).build(tree)
-
-
-def _advised(found: Diagnostic) -> Diagnostic:
-    """A word of SQL's that CQL does not have, with what does instead."""
-    if found.span is None:
-        return found
-    span, word = found.span, found.span.text.lower()
-    text = span.source.text
-    before = re.search(LAST_WORD, text[: span.start])  # a word of SQL's may have been read as a name
-    if word not in INSTEAD and before is not None and before[1].lower() in INSTEAD:
-        span, word = Span(span.source, before.start(1), before.end(1)), before[1].lower()
-        found = evolve(found, message=f"unexpected `{before[1]}`", span=span)
-    for pattern, help_line in BEGUN:
-        begun = re.search(pattern, text[: span.start])
-        if begun is not None:
-            where = Span(span.source, begun.start(), begun.end(1))
-            return evolve(found, message=f"unexpected `{begun[1]}`", span=where, help=help_line)
-    if word in INSTEAD:
-        return evolve(found, help=INSTEAD[word])
-    meant = before is not None and before[1].lower() not in WORDS and closest(before[1].lower(), WORDS)
-    if before is not None and meant:  # it was read as a name
-        where = Span(span.source, before.start(1), before.end(1))
-        return evolve(found, message=f"unexpected `{before[1]}`", span=where, help=meant)
-    meant = None if word in WORDS else closest(word, WORDS)
-    return evolve(found, help=meant) if meant else found
-
-
-WORDS = (
-    "select", "distinct", "from", "where", "group", "having", "union", "except", "intersect", "join", "inner", "left", "right",
-    "outer", "cross", "using", "stream", "relation", "output", "istream", "dstream", "rstream", "range", "unbounded", "partition",
-    "slide", "order", "limit", "with", "between",
-)  # fmt: skip
-"""Words that are misspelt."""
-
-
-LAST_WORD = r"\b([A-Za-z_]+)(?:\s+|\s*\(\s*(?:select\s+)?)$"
-
-BEGUN = (
-    (r"(?i)\b(if)\s*\([^{};]*$", "write `case when c then a else b end`"),
-    (r"(?i)\b(overlay)\s*\([^()]*$", "write `left(s, 2) || 'x' || substring(s, 4)`"),
-    (r"(?i)\b(date|time)\s+$", "write `timestamp '2026-01-31'`"),
-    (r"(?i):\s*(row|struct)\s*[<(][^<>()]*$", "a record of fields is `{ lat: float; lon: float }`"),
-    (r"(?i):\s*(decimal|numeric)\s*$", "say how many digits it has: `decimal(10, 2)`"),
-    (
-        r"(?i)\bfrom\s+(pattern)\s*\[[^\]]*$",
-        "there are no patterns over rows: join the stream with itself",
-    ),
-)
-"""What SQL has of more than a word, as it stands before the place where it is not understood.
-
-Patterns are texts, which `re` compiles when a program has such a place: few have.
-"""
-
-INSTEAD = {
-    "order": "`order by` stands last, before `limit`",
-    "limit": "`limit n` stands last, with a whole number; the last rows of a stream are `[rows n]`",
-    "offset": "`limit n offset m` stands last",
-    "fetch": "`limit n` stands last",
-    "lateral": "a query after `from` that reads the sources before it is `lateral (select ... where t.k = r.k)`",
-    "over": "what it is over stands behind it: `over (partition by a order by b)`",
-    "rows": "a window of the last rows is `from s[rows 10]`",
-    "+": "a number is positive without a sign",
-    "~": "it is written `regexp_like(s, 'pattern')`",
-    "!~": "it is written `not regexp_like(s, 'pattern')`",
-    "`": "a name in backquotes ends with another one",
-    "#window": "windows stand in brackets behind a stream: `s[range 5 minutes]`",
-    "distinct": "`union` alone is of different rows",
-    "for": "a query changes nothing: there is nothing to lock",
-    "glob": "it is written `regexp_like(s, 'pattern')`",
-    "with": "`with q as (...)` stands before the query; several groupings are `group by rollup(a, b)`",
-    "recursive": "a query cannot use itself",
-    "unknown": "it is written `is null`",
-    "apply": "a query that reads columns of the rows before it stands in an expression: `(select ...)`",
-    "bernoulli": "rows are not sampled",
-    "create": "declare it: `name: stream = select ...;`",
-    "insert": "declare it: `name: stream = select ...;`",
-    "delete": "rows of a relation go by changes with `-`",
-    "update": "rows of a relation change by `-` and `+`",
-    "merge": "rows of a relation come and go by changes",
-    "output": "a relation tells its changes; at steps of time it is `[range n slide m]`",
-    "timestamp": "the time stamp is declared with the stream: `s: {ts: time; ...} stream by ts;`",
-    "within": "windows stand behind the sources: `a[range 1 hour] join b[range 1 hour] on ...`",
-    "partition": "what is kept apart stands in brackets, `s[partition by k rows 3]`, or behind `over`",
-    "zone": "times are UTC: add the offset, `t + interval '1' hour`",
-    "emit": "a relation tells its changes; at steps of time it is `[range n slide m]`",
-    "into": "the name of a result stands before its query: `name: stream = select ...;`",
-    "match_recognize": "there are no patterns over rows: join the stream with itself",
-    "pivot": "write a column for each value: `sum(x) filter (where k = 'a')`",
-    "unpivot": "write a query for each column, and `union all`",
-    "regexp": "it is written `regexp_like(s, 'pattern')`",
-    "rlike": "it is written `regexp_like(s, 'pattern')`",
-    "similar": "it is written `regexp_like(s, 'pattern')`",
-    "symmetric": "write `between least(a, b) and greatest(a, b)`",
-    "tablesample": "rows are not sampled",
-    "top": "the first rows are `order by ... limit n`",
-    "window": "windows stand behind the source, `s[range 5 minutes]`, or around it, `tumble(s, 5 minutes)`; `over` names none",
-    "minus": "the difference of queries is `except`",
-    "values": "rows that are written out stand in parentheses: `values (1, 'a'), (2, 'b')`",
-}
-"""Help at words that people know from SQL and from other kinds of CQL."""
 
 
 OF_SOME = ("sum", "avg", "min", "max", "count", "median", "stddev")
