@@ -129,7 +129,7 @@ class ByRowsOperate(ShardedOperate):
         self._behind = others
         self._work = [0.0] * (1 + len(others))
         for each in others:
-            each.led = True
+            each.follow()
         self._sends(others[-1], self.index)
 
     def _sends(self, task: Operate, producer: int) -> None:

@@ -128,6 +128,11 @@ class Parallel(Operate, Divided):
         if self._choices.width == "changing" or (self._choices.width == "measured" and not self._open):
             self.width = self.widest = region.degree
 
+    def follow(self) -> None:
+        """Another task runs it in its own steps from now on, on as much at once as that one sends."""
+        self.led = True
+        self.machine.batch = self._whole
+
     @property
     def given(self) -> int:
         return self._worklist.given

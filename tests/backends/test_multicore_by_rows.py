@@ -343,6 +343,16 @@ def test_a_chain_that_stays_whole_is_as_it_would_be_without_regions(done: list[b
     assert done == []
 
 
+def test_who_is_led_is_fired_on_as_much_as_who_leads() -> None:
+    graph = laws.after(compiled(HEAD + LAST).graph, laws.REGIONS, 2)
+    given_ = [(at, at + i, f"origin {i}") for at in range(40) for i in range(40)]
+    summary = BACKEND.run(BACKEND.plan(graph, TWO, Options(2)), {"requests": [given_]}, {})
+    assert summary.metrics is not None
+    batches = {name: each.batches for name, each in summary.metrics.operators.items()}
+    assert summary.fired["istream_most#2"] == 40
+    assert batches["istream_most#2"] == batches["last_by_most_requests#1"]
+
+
 def test_cheap_ones_and_those_with_few_rows_stay_whole(done: list[bool]) -> None:
     program = compile_source(Source("by_rows.cql", HEAD + NOW))
     observe(program, "multicore", {"requests": requests(200, 3)}, Options(2))
