@@ -21,7 +21,7 @@ from optimizers.queries import Names, changed, source, type_names, type_text
 from river.classes import evolve
 from river.diagnostics import Note, Rejected
 from river.il import annotations as a
-from river.il.annotations import ROLES, SERIAL, annotated, annotation, row_type
+from river.il.annotations import HALO, ROLES, SERIAL, annotated, annotation, row_type
 from river.il.lift import lift
 from river.il.model import instance_model
 from river.il.program import Instance, Lift, Program, Queue, Result, Use, Variable
@@ -196,6 +196,9 @@ def _serial(graph: g.Graph, instance: g.Instance, region: Region) -> str | None:
         return f"has {len(op.ports)} inputs: only those of deltas are split alike"
     if instance.index in graph.looping:
         return "is part of a loop"
+    if region.strategy == HALO:
+        found = fissible(graph, region.members)
+        return found.message.removeprefix(f"`{instance.use.operator}` ") if isinstance(found, Note) else None
     if region.strategy in SERIAL and any(end.by is not None for end in (*op.ports, *op.outs)):
         return "has ordered queues, whose items tell their order: no serial numbers are joined to them"
     if isinstance(op, typed.Operator) and (
@@ -365,6 +368,9 @@ class _Expansion:
             self.operators.append(Variable(counter, s.TypeName("i64"), s.Int(0), span=self.span))
             self.use("split", i, None, operator, (queue, f"${counter}"), (*outs, f"${counter}"))
             return outs
+        if region.strategy == HALO:
+            self.windows(i, queue, outs)
+            return outs
         if region.strategy in ("round_robin", "unordered") and not region.keys:
             weights = ("w", s.ListValue((s.Int(1),) * region.degree))
             operator = self.instance(name, "rr_split", type_, weights)
@@ -372,6 +378,27 @@ class _Expansion:
             operator = self.plain_split(i, stream, name)
         self.use("split", i, None, operator, (queue,), outs)
         return outs
+
+    def windows(self, i: int, queue: str, outs: tuple[str, ...]) -> None:
+        """The split of a region of windows: each replica gets all items of its own, those that it shares with others, too."""
+        region, type_ = self.regions[i], ("T", self.text(self.entering(queue).type))
+        name, rate = f"{region.id}_split", self.rate(region)
+        if rate.peek == rate.pop:
+            weights = ("w", s.ListValue((s.Int(rate.pop),) * region.degree))
+            self.use("split", i, None, self.instance(name, "rr_split", type_, weights), (queue,), outs)
+            return
+        turn = self.names.variable(f"{region.id}_turn")
+        self.operators.append(Variable(turn, s.TypeName("i64"), s.Int(0), span=self.span))
+        shape = ("n", s.Int(region.degree)), ("peek", s.Int(rate.peek)), ("pop", s.Int(rate.pop))
+        operator = self.instance(name, "split_windows", type_, *shape)
+        self.use("split", i, None, operator, (queue, f"${turn}"), (*outs, f"${turn}"))
+
+    def rate(self, region: Region) -> typed.Rate:
+        """How the operator of a region of windows takes its input."""
+        operator = self.graph.instances[region.members[0]].operator
+        assert isinstance(operator, typed.Operator)  # noqa: S101 - by the guard
+        assert operator.rated is not None  # noqa: S101 - by the guard
+        return operator.rated.rates[0]
 
     def plain_split(self, i: int, stream: _Stream, name: str) -> str:
         """A split that neither counts nor tags."""
@@ -402,7 +429,11 @@ class _Expansion:
         n = ("n", s.Int(len(flows)))
         type_ = ("T", self.text(stream.type))
         name = f"{region.id}_merge"
-        if self.tagged(i):
+        if how == HALO:
+            instance = self.graph.instances[region.members[0]]
+            sent = instance_model(instance).selectivity[instance.outs.index(queue)].least
+            operator = self.instance(name, "rr_join", type_, ("w", s.ListValue((s.Int(sent),) * len(flows))))
+        elif self.tagged(i):
             operator = self.instance(name, "gather_seq" if how == UNORDERED else "merge_seq", type_, n)
         elif how == "round_robin":
             operator = self.instance(name, "rr_join", type_, ("w", s.ListValue((s.Int(1),) * len(flows))))
@@ -468,7 +499,11 @@ class _Expansion:
         for member in region.members:
             instance = self.graph.instances[member]
             self.span = instance.use.span
-            operator = self.lifted(instance.use.operator) if self.tagged(i) else instance.use.operator
+            operator = instance.use.operator
+            if self.tagged(i):
+                operator = self.lifted(operator)
+            elif region.strategy == HALO and self.rate(region).peek > self.rate(region).pop:
+                operator = self.apart(operator)
             variables = {v: self.divided(v, region.degree) for v in instance.variables}
             written = {
                 v for v, p in zip(instance.variables, instance.operator.vars, strict=True) if p.written
@@ -489,6 +524,22 @@ class _Expansion:
             self.lifts[operator] = self.names.operator(f"{operator}_{SEQ}")
             self.operators.append(Lift(self.lifts[operator], operator, SEQ, span=self.span))
         return self.lifts[operator]
+
+    def apart(self, operator: str) -> str:
+        """The operator on windows that come with all their items, one behind the other."""
+        text = source(self.verified, operator)
+        assert isinstance(text, s.Operator)  # noqa: S101 - by the guard
+        found = self.names.operator(f"{operator}_apart")
+        handlers = tuple(
+            evolve(
+                each, rates=tuple(evolve(rate, peek=None, pop=rate.peek or rate.pop) for rate in each.rates)
+            )
+            if isinstance(each, s.RatedHandler)
+            else each
+            for each in text.handlers
+        )
+        self.operators.append(evolve(text, name=found, handlers=handlers))
+        return found
 
     def divided(self, variable: str, degree: int) -> tuple[str, ...]:
         """The parts of a variable, one for each replica."""

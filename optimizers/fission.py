@@ -15,6 +15,7 @@ sees the order of is not put in order.
     seqno_marks   in no order                       in turns, hash   by serial number, and marks tell what will not come
     time_merge    ordered by a key                  by the key       by the key; the order is in the items
     time_merge    deltas, keyed state               by rows' keys    by the instant; the parts become one delta again
+    halo          in no order, taken in windows     windows in turns in turns; a window's firing sends what its push rate says
     unordered     nobody can see the order          in turns, hash   as items come
 
 A queue of deltas carries one delta for an instant, with its rows in any order (il.md P3): that is what the division by
@@ -290,6 +291,8 @@ def _alone(graph: g.Graph, instance: g.Instance) -> Plan | Note:
         return Plan("seqno" if exact else "seqno_marks", found.names)
     if isinstance(found, ByRows):
         return Plan(BY_TIME, found.names)
+    if _windowed(instance):
+        return Plan(a.HALO, ())
     return Plan("round_robin" if exact else "seqno_marks", ())
 
 
@@ -372,6 +375,15 @@ def _leaving(graph: g.Graph, members: Sequence[int]) -> Iterator[tuple[int, str]
 def region(graph: g.Graph, members: tuple[int, ...]) -> Plan | Note:
     """How `members`, each behind the one that feeds it, can be a region, or why not; about the last, if the others can."""
     instances = [graph.instances[m] for m in members]
+    if windowed := next(filter(_windowed, instances), None):
+        reason = (
+            _windows_obstacle(graph, windowed) if len(members) == 1 else "takes windows of what comes to it"
+        )
+        return (
+            Plan(a.HALO, ())
+            if reason is None
+            else Note(f"`{windowed.use.operator}` {reason}", windowed.use.span)
+        )
     made = {queue for instance in instances for queue in instance.outs}
     for instance in instances:
         reason = _obstacle(graph, instance)
@@ -443,6 +455,28 @@ def _obstacle(graph: g.Graph, instance: g.Instance) -> str | None:
         if apart is not None and shown(graph, variable):
             return f"has `${variable}`, which is part of the result"
     return None
+
+
+def _windowed(instance: g.Instance) -> bool:
+    """Whether an operator takes windows of its input."""
+    return isinstance(instance.operator, typed.Operator) and instance.operator.rated is not None
+
+
+def _windows_obstacle(graph: g.Graph, instance: g.Instance) -> str | None:
+    """Why an operator on windows cannot have replicas to which they are dealt in turns."""
+    op = instance.operator
+    found = divided(graph, instance)
+    if isinstance(found, str):
+        return found
+    if not isinstance(found, Stateless) or any(port.initial for port in op.ports):
+        return "keeps items waiting between firings"
+    if any(end.by is not None for end in (*op.ports, *op.outs)):
+        return "has ordered queues, of whose marks each replica would see its own"
+    if any(rate.most != rate.least or not rate.most for rate in instance_model(instance).selectivity):
+        return "does not send as many items for each window"
+    if instance.variables:
+        return f"reads `${instance.variables[0]}`, of which each replica would need its own"
+    return "is part of a loop" if instance.index in graph.looping else None
 
 
 def lasting(instance: g.Instance) -> bool:

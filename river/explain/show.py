@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from river.diagnostics import render
 from river.explain.explain import place
-from river.il.annotations import SERIAL
+from river.il.annotations import HALO, SERIAL
 from river.il.groups import worker_names
 from river.il.regions import BY_TIME
 
@@ -56,7 +56,7 @@ def _program(explanation: Explanation) -> Iterator[str]:
         yield f"memory: ${kept.name} of {name} {kept.growth}"
     alike: dict[str, list[str]] = {}
     for region in explanation.regions:
-        if explanation.several and region.strategy in (*SERIAL, BY_TIME):
+        if explanation.several and region.strategy in (*SERIAL, BY_TIME, HALO):
             alike.setdefault(_workers(region), []).append(" with ".join(region.operators))
             continue
         count = "replicas as the platform has cores" if region.degree is None else f"{region.degree} replicas"
@@ -90,6 +90,8 @@ def _workers(region: Region) -> str:
         return f"{count}, each at rows with other values of {', '.join(region.keys)}; rows in order"
     if region.keys:
         return f"{count}, each at other values of {', '.join(region.keys)}; results in order"
+    if region.strategy == HALO:
+        return f"{count}, whoever is free takes the next windows, with the items that they share; results in order"
     return f"{count}, whoever is free takes what comes next; results in order"
 
 

@@ -13,10 +13,11 @@ from river.diagnostics import Diagnostic, Note, Rejected, closest
 from river.il.program import Annotation, Use
 from river.il.trees import Same
 from river.lang import syntax as s
+from river.lang import typed
 from river.lang.types import List, Record, Type
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from river.il.graph import Graph, Instance
     from river.source import Span
@@ -128,7 +129,10 @@ ROLES: Final = ("split", "replica", "merge")
 COMBINE: Final = "combine"
 """What `@Region` says of operators that each worker runs on blocks of an input; what they gather is combined at the end."""
 
-STRATEGIES: Final = ("round_robin", "seqno", "seqno_marks", "time_merge", "unordered", COMBINE)
+HALO: Final = "halo"
+"""What `@Region` says of an operator on windows: each worker has some in a row, with the items that the next one's share."""
+
+STRATEGIES: Final = ("round_robin", "seqno", "seqno_marks", "time_merge", HALO, "unordered", COMBINE)
 """How `@Region` says that results are put together."""
 
 SERIAL: Final = ("round_robin", "seqno", "seqno_marks")
@@ -406,6 +410,7 @@ def check_regions(instances: Sequence[Instance]) -> tuple[Diagnostic, ...]:
                 place = _place(instance.use, "Region")
                 errors.append(Diagnostic("il-region", message, place, notes=(note,), help=help_))
     errors += _check_exits(instances)
+    errors += _check_halos(instances, regions)
     for members in regions.values():
         inside = {queue for instance, _ in members for queue in instance.outs}
         for instance, said in members:
@@ -413,6 +418,31 @@ def check_regions(instances: Sequence[Instance]) -> tuple[Diagnostic, ...]:
                 items = [port.type for port in instance.operator.ports]
                 errors += _strangers(instance.use, "Region", said.keys, items)
     return tuple(errors)
+
+
+def _check_halos(
+    instances: Sequence[Instance], regions: Mapping[str, Sequence[tuple[Instance, Region]]]
+) -> Iterator[Diagnostic]:
+    """The mistakes in regions of windows: one operator is in it, which takes windows; and such a one is in no other."""
+    for instance in instances:
+        op, said = instance.operator, annotated(instance.use).region
+        if said is None or said.what in ROLES:
+            continue
+        windows = isinstance(op, typed.Operator) and op.rated is not None
+        if windows and said.what != HALO:
+            message = f"`{instance.use.operator}` takes windows, which a region of the strategy `{said.what}` does not divide"
+            help_ = f"the strategy of its region is `{HALO}`"
+        elif said.what != HALO:
+            continue
+        elif not windows:
+            message = f"`{instance.use.operator}` takes no windows, which is what a region of the strategy `{HALO}` divides"
+            help_ = f"it is one of {', '.join(each for each in STRATEGIES if each != HALO)}"
+        elif len(regions[said.id]) > 1 or said.keys:
+            message = f"the region `{said.id}` of the strategy `{HALO}` has more than one operator, or keys"
+            help_ = "windows are divided by their number, for one operator"
+        else:
+            continue
+        yield Diagnostic("il-region", message, _place(instance.use, "Region"), help=help_)
 
 
 def _check_exits(instances: Sequence[Instance]) -> Iterator[Diagnostic]:

@@ -9,8 +9,8 @@ outputs after every `epoch` items; `merge_seq` restores the order and takes the 
 delta by its rows' keys (one without rows goes to the first output) and says on all outputs how far it is; `merge_rows`
 puts the parts of an instant together again. `split_turns` deals the items of an ordered queue, and tells the other
 outputs how far it is; `merge_time` restores the order if no two keys are equal. `split_time` keeps the items of one key
-together, so that `merge_time` restores any order. `split_keys` divides by a key and tags nothing; `gather` takes items as
-they come.
+together, so that `merge_time` restores any order. `split_windows` deals windows, each with all of its items.
+`split_keys` divides by a key and tags nothing; `gather` takes items as they come.
 """
 
 from __future__ import annotations
@@ -43,6 +43,8 @@ class Shape:
     weights: tuple[int, ...] = ()
     by: str | None = None
     epoch: int = 0
+    peek: int = 0
+    pop: int = 0
     tau: str = "time"
 
     @property
@@ -97,6 +99,8 @@ WANTS: Final = {
     "w": f"a list of 1 to {LARGEST} weights, whole numbers, not all 0",
     "by": "the name of a field",
     "epoch": "a whole number above 0",
+    "peek": "a whole number above 0",
+    "pop": "a whole number above 0",
     "Tau": "the name of a type",
 }
 
@@ -129,6 +133,16 @@ def _epoch(shape: Shape, arg: s.TemplateArg) -> Shape | None:
     return evolve(shape, epoch=epoch) if epoch is not None and epoch > 0 else None
 
 
+def _peek(shape: Shape, arg: s.TemplateArg) -> Shape | None:
+    peek = _integer(arg)
+    return evolve(shape, peek=peek) if peek is not None and peek > 0 else None
+
+
+def _pop(shape: Shape, arg: s.TemplateArg) -> Shape | None:
+    pop = _integer(arg)
+    return evolve(shape, pop=pop) if pop is not None and pop > 0 else None
+
+
 def _tau(shape: Shape, arg: s.TemplateArg) -> Shape | None:
     match arg:
         case s.TypeName(name, ()) | s.Name(name):
@@ -142,7 +156,7 @@ def _integer(arg: s.TemplateArg) -> int | None:
 
 
 _READ: Final[Mapping[str, Callable[[Shape, s.TemplateArg], Shape | None]]] = {
-    "n": _n, "w": _w, "by": _by, "epoch": _epoch, "Tau": _tau,
+    "n": _n, "w": _w, "by": _by, "epoch": _epoch, "peek": _peek, "pop": _pop, "Tau": _tau,
 }  # fmt: skip
 
 
@@ -260,6 +274,19 @@ operator split_keys(x: #T{shape.order}) -> ({outs}) {{
 }}"""
 
 
+def _split_windows(shape: Shape) -> str:
+    outs = _list(f"o{i}: #T" for i in shape.each)
+    sends = _choice(shape, "to", lambda i: f"for v in w {{ emit o{i} v; }}")
+    return f"""template <#T: type>
+operator split_windows(x: #T; $turn: i64) -> ({outs}) {{
+  on x[peek {shape.peek}, pop {shape.pop}](w) {{
+    let to = $turn;
+    $turn = rem.trunc(to + 1, {shape.n});
+    {sends}
+  }}
+}}"""
+
+
 def _gather(shape: Shape) -> str:
     ports = _list(f"i{i}: #T" for i in shape.each)
     handlers = _words(f"on i{i}(x) {{ emit out x; }}" for i in shape.each)
@@ -357,6 +384,7 @@ GENERATED: Final[Mapping[str, Generated]] = {
     "split_turns": Generated(("n", "by"), _split_turns),
     "split_time": Generated(("n", "by"), _split_time),
     "split_keys": Generated(("n", "by?"), _split_keys),
+    "split_windows": Generated(("n", "peek", "pop"), _split_windows),
     "gather": Generated(("n",), _gather),
     "split_rows": Generated(("n", "Tau?"), _split_rows),
     "split_instants": Generated(("n", "Tau?"), _split_instants),

@@ -910,6 +910,22 @@ PASSES: Final = (
         "tests/optimizers/test_guards.py::test_fission_says_why_not",
     ),
     Mutant(
+        "windows-without-their-halo",
+        "each replica gets only the items that its windows do not share with the next",
+        "optimizers/expand.py",
+        "if rate.peek == rate.pop:",
+        "if True:",
+        "tests/optimizers/test_halos.py::test_windows_dealt_in_turns_are_those_of_one_operator",
+    ),
+    Mutant(
+        "windows-that-send-more-or-less",
+        "windows are dealt in turns though each may send another number of items",
+        "optimizers/fission.py",
+        "if any(rate.most != rate.least or not rate.most for rate in instance_model(instance).selectivity):",
+        "if False:",
+        "tests/optimizers/test_halos.py::test_why_windows_have_no_replicas",
+    ),
+    Mutant(
         "shards-in-a-loop",
         "state by key is dealt to shards though the operator feeds itself",
         "river/il/regions.py",

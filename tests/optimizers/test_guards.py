@@ -47,8 +47,11 @@ FISSION = {
         "`f` has 2 inputs, which are not deltas that it joins",
     ),
     "rated": (
-        "operator f(x: T) -> (a: T) { on x[pop 2](t) { emit a t[0]; } } input p: T; output q: T; @Parallel() (q) <- f(p);",
-        "`f` keeps items waiting between firings",
+        (
+            "operator f(x: T) -> (a: T) { on x[pop 2](t) { if t[0].n > 1 { emit a t[0]; } } }"
+            " input p: T; output q: T; @Parallel() (q) <- f(p);"
+        ),
+        "`f` does not send as many items for each window",
     ),
     "own marks": (
         (
