@@ -42,7 +42,7 @@ class Machine(plain.Instance):
     """What is common to all kinds of handlers. Handlers are named as in `NativeOperator.fire`.
 
     `noted`: all items that were fired on, and the marks between them, for whoever wants to fire on them again; None if nobody
-    does.
+    does. Where inputs are merged, the items of each of them.
     """
 
     native: NativeOperator
@@ -56,7 +56,7 @@ class Machine(plain.Instance):
         self.native = native
         self._fired_on: list[Any] = []  # what the columns lie in that were fired on since the last `settle`
         self._pace = self.batch
-        self.noted: list[Batch | Mark] | None = None
+        self.noted: list[Batch | Mark | tuple[Batch, ...]] | None = None
 
     def stop(self) -> None:
         self.native.stop()
@@ -362,7 +362,7 @@ class MachineMerge(Machine, plain.Merge):
     def _keys(self, limit: int) -> int:
         addresses: list[int] = []
         words: list[int] = []
-        starts: list[int] = []
+        given: list[tuple[Batch, int]] = []
         least = 0 if key_type(self.operator) == t.U64 else _LEAST
         for side in self._sides:
             port = cast("ColumnPort", side)
@@ -371,12 +371,12 @@ class MachineMerge(Machine, plain.Merge):
                 last = stop - start == port.count
                 floor = least
             else:
-                batch, start, stop, last = _nothing(port.type), 0, 0, True
+                batch, start, stop, last = nothing(port.type), 0, 0, True
                 floor = least if port.progress == -INFINITY else port.progress
             self._fired_on.append(batch.kept)
             addresses += batch.addresses
             words += [start, stop, floor, int(port.ended and last)]
-            starts.append(start)
+            given.append((batch, start))
         state = (ctypes.c_int64 * len(words))(*words)
         fired = self.native.fire("merge", [*addresses, ctypes.addressof(state)], 0, limit, self.most)
         self.fired += fired.row
@@ -385,13 +385,15 @@ class MachineMerge(Machine, plain.Merge):
         if fired.stopped:
             raise Trap("stopped")
         self._full |= fired.full
-        for i, port in enumerate(self._sides):
-            port.pop(state[SIDE * i] - starts[i])
+        for i, (port, (_, start)) in enumerate(zip(self._sides, given, strict=True)):
+            port.pop(state[SIDE * i] - start)
+        if self.noted is not None and fired.row:
+            self.noted.append(tuple(batch[start : state[SIDE * i]] for i, (batch, start) in enumerate(given)))
         return fired.row
 
 
 @cache
-def _nothing(type_: Type) -> Batch:
+def nothing(type_: Type) -> Batch:
     """No rows: made once, because making columns of values takes as long as firing on hundreds of rows."""
     return Batch.of(type_, [])
 

@@ -8,7 +8,7 @@ operator of a shard is fired on what the one before it made, and who fires the l
 parts for an instant, its rows by their tags: those of the operators as they were, in their order.
 
 A row that stays in a window keeps its tag. What windows let go depends on the time alone, so each shard gets all instants, and
-all marks.
+all marks. Of a join the rows of both sides are dealt, by its key: those instants at once that no side can undercut any more.
 
 Paper: River §4.4 (fission of relational operators); Auto-parallelizing §3 (regions); Ordered multicore (seed 001) Fig. 4, Fig. 7.
 """
@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import ctypes
 import time
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from backends.firing.machine import told
+from backends.firing.machine import MachineMerge, nothing, told
 from backends.multicore.ordering.keyed import Part
 from backends.multicore.ordering.reorder import FailedResult
 from backends.multicore.parallel import Emitted, Firings
@@ -28,18 +28,18 @@ from backends.multicore.scheduling.task import Outcome
 from backends.multicore.sharded import Found, ShardedOperate
 from backends.multicore.tasks import Operate
 from backends.multicore.variables import Whole
-from backends.native.batch import Batch
+from backends.native.contract import SIDE
 from backends.native.deltas import DeltaDealer, behind, instants, rising, woven
-from backends.native.operator import Refused, compile_native
-from river.classes import evolve, frozen
+from backends.native.operator import UNLIMITED, Refused, compile_native
+from river.classes import define, evolve, field
 from river.il.annotations import annotated
 from river.il.regions import ByRows
 from river.il.tagged import tagged
 from river.lang.evaluate import Trap
-from river.lang.values import END, Mark
+from river.lang.values import END, INFINITY, Mark
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from backends.firing.columns import ColumnPort
     from backends.firing.machine import Machine
@@ -49,10 +49,13 @@ if TYPE_CHECKING:
     from backends.multicore.regions import Region
     from backends.multicore.scheduling.task import Control
     from backends.multicore.variables import Store, Variables
+    from backends.native.batch import Batch
     from backends.native.operator import NativeOperator, NativeVariable
     from river.il.graph import Instance
     from river.lang import typed
-    from river.lang.types import Type
+
+    Deltas = tuple[Batch, ...]
+    """Deltas of each input."""
 
 TRIED: Final = 6
 """Batches that are fired before it is decided, at most: they are kept, and have to be fired on again,"""
@@ -76,18 +79,19 @@ TAGS: Final = 56
 """Bits of the tags of rows that are dealt; deletions that an operator sends have one bit more than those that it got."""
 
 MARK: Final = "mark"
+MERGE: Final = "merge"
 
 
-@frozen
+@define
 class Passed:
-    """What the operators of a shard made of a piece.
+    """What the operators of a shard made of a piece, in one or several batches each.
 
-    `inputs`: what each was fired on, None for a mark; `made`: what the last one sent; `mark`: what the first one sent as a
+    `between`: what each but the first was fired on; `made`: what the last one sent; `mark`: what the first one sent as a
     mark. `failed`: the instant at which an item trapped, None for a mark, and of which operator.
     """
 
-    inputs: tuple[Batch | None, ...]
-    made: Batch | None
+    between: list[list[Batch]]
+    made: list[Batch] = field(factory=list["Batch"])
     mark: Mark | None = None
     failed: tuple[int | None, int] | None = None
 
@@ -226,7 +230,7 @@ class ByRowsOperate(ShardedOperate):
         noted = self.machine.noted
         if noted is None:
             return False
-        deltas = sum(len(batch) for batch in noted if isinstance(batch, Batch))
+        deltas = sum(max(map(len, _given(each)), default=0) for each in noted)
         return _rows(noted) >= LARGE * self._shards * deltas and super()._worth
 
     # -- divided
@@ -236,10 +240,24 @@ class ByRowsOperate(ShardedOperate):
         """The operator that sends what all send together."""
         return self._behind[-1].machine if self._behind else self.machine
 
-    def _dealing_of(self, type_: Type) -> DeltaDealer | None:
+    def _sample(self) -> Sequence[Batch]:
+        """What it was fired on last, if there is anything: of a join both sides."""
+        match self.machine.noted:
+            case [*_, tuple() as deltas]:
+                return deltas
+            case _:
+                return super()._sample()
+
+    def _dealing_of(self, port: int) -> DeltaDealer | None:
         assert isinstance(self._how, ByRows)  # noqa: S101 - by `concurrent`
-        lasting = self.machine.operator.mark is not None
-        return DeltaDealer.of(type_, self._how.row, self._shards, lasting=lasting)
+        operator = self.machine.operator
+        return DeltaDealer.of(
+            operator.ports[port].type,
+            self._how.rows[port],
+            self._shards,
+            lasting=operator.mark is not None,
+            first=port << TAGS,  # the rows of an input stand behind those of the inputs before it
+        )
 
     def _divided(self) -> bool:
         noted, tasks = self.machine.noted, (self, *self._behind)
@@ -271,16 +289,25 @@ class ByRowsOperate(ShardedOperate):
         self._open_to([stages[0] for stages in self._stages])
         return True
 
-    def _again(self, noted: Sequence[Batch | Mark]) -> bool:
+    def _again(self, noted: Sequence[Batch | Mark | Deltas]) -> bool:
         """Fires shards on their rows of what was fired on; False if one refuses."""
-        dealer = cast("DeltaDealer", self._dealer)
-        for batch in noted:
-            for part in (
-                self._marked(batch) if isinstance(batch, Mark) else _parts(dealer, self._firing(batch))
-            ):
-                if isinstance(self._operate(part.partition, part.rows), FailedResult):
-                    return False
+        for each in noted:
+            for parts in self._parts_again(each):
+                for part in parts:
+                    if isinstance(self._operate(part.partition, part.rows), FailedResult):
+                        return False
         return True
+
+    def _parts_again(self, noted: Batch | Mark | Deltas) -> Iterator[Sequence[Part[Found]]]:
+        """What shards have of what was fired on."""
+        if isinstance(noted, Mark):
+            yield self._marked(noted)
+            return
+        deltas = _given(noted)
+        while any(map(len, deltas)):
+            counts = _apart(deltas, None)
+            yield self._dealt(self._firing(_first_of(deltas, counts)))
+            deltas = tuple(batch[count:] for batch, count in zip(deltas, counts, strict=True))
 
     def _taken_over(self, task: ByRowsOperate, index: int, parts: Sequence[NativeVariable]) -> None:
         """A variable is in parts from now on."""
@@ -291,10 +318,23 @@ class ByRowsOperate(ShardedOperate):
             self._store.keep(name, Whole(variable, list(parts)))
         variable.clear()
 
-    def _firing(self, batch: Batch) -> Firings:
-        """Firings on deltas."""
-        (handler,) = self.machine.operator.items
-        return Firings(f"item.{handler.port}", batch.addresses, 0, len(batch), batch)
+    def _firing(self, deltas: Deltas) -> Firings:
+        """Firings on deltas of which no two of one input are of one instant: by their instants they are put together again."""
+        operator = self.machine.operator
+        name = MERGE if operator.merge is not None else f"item.{operator.items[0].port}"
+        return Firings(name, (), 0, instants(deltas), deltas)
+
+    def _dealt(self, found: Firings) -> list[Part[Found]]:
+        """What each shard has of firings."""
+        given: Deltas = found.kept
+        dealers = cast("tuple[DeltaDealer, ...]", self._dealers)
+        shards: dict[int, list[Batch]] = {}
+        for i, (dealer, batch) in enumerate(zip(dealers, given, strict=True)):
+            for piece in dealer.deal(batch) if len(batch) else ():
+                if piece.shard not in shards:
+                    shards[piece.shard] = [nothing(each.type) for each in dealers]
+                shards[piece.shard][i] = piece.deltas
+        return [Part(shard, evolve(found, kept=tuple(parts)), ()) for shard, parts in sorted(shards.items())]
 
     def _marked(self, mark: Mark) -> list[Part[Found]]:
         """A mark for each shard."""
@@ -303,19 +343,70 @@ class ByRowsOperate(ShardedOperate):
         return [Part(shard, firing, ()) for shard in range(self._shards)]
 
     def _items(self, port: ColumnPort) -> Firings | None:
-        """Firings on deltas of which no two are of one instant: by their instants they are put together again."""
         port.fill(1)
         if not port.run:
             return None
         batch, start, stop = port.next(min(port.run, self._part))
         stop = start + rising(batch[start:stop])
         port.pop(stop - start)
-        return self._firing(batch[start:stop])
+        return self._firing((batch[start:stop],))
+
+    def _take(self) -> Firings | Emitted | None:
+        machine = self.machine
+        if not isinstance(machine, MachineMerge):
+            return super()._take()
+        if machine.over:
+            return None
+        ports = cast("Sequence[ColumnPort]", machine.ports)
+        taken = True
+        while taken:
+            taken = False
+            for port in ports:
+                port.fill(self._part)
+                while not port.run and port.mark() is not None:
+                    taken = True
+                    if (level := machine.risen()) is not None:
+                        return Emitted(mark=Mark(level))
+                    port.fill(self._part)
+            if (found := self._merged(ports)) is not None:
+                return found
+        for port in ports:
+            if not port.run:
+                machine.check(port)
+        if not machine.ended:
+            return None
+        machine.over = True
+        return Emitted(mark=END)
+
+    def _merged(self, ports: Sequence[ColumnPort]) -> Firings | None:
+        """Firings for the instants that no input can undercut any more."""
+        deltas: list[Batch] = []
+        last: int | None = None
+        for port in ports:
+            end: int | None = None
+            if port.run:
+                batch, start, stop = port.next(min(port.run, self._part))
+                deltas.append(batch[start:stop])
+                if not (port.ended and stop - start == port.count):
+                    end = batch.number(0, stop - 1)
+            else:
+                deltas.append(nothing(port.type))
+                if not port.ended:
+                    if port.progress == -INFINITY:
+                        return None
+                    end = port.progress - 1
+            last = end if last is None else last if end is None else min(last, end)
+        counts = _apart(deltas, last)
+        if not any(counts):
+            return None
+        for port, count in zip(ports, counts, strict=True):
+            port.pop(count)
+        return self._firing(_first_of(deltas, counts))
 
     def _split(self, found: Found) -> Sequence[Part[Found]]:
         match found:
             case Firings():
-                return _parts(cast("DeltaDealer", self._dealer), found)
+                return self._dealt(found)
             case Emitted(mark=Mark() as mark) if mark != END and self.machine.operator.mark is not None:
                 return self._marked(mark)
             case _:
@@ -324,39 +415,52 @@ class ByRowsOperate(ShardedOperate):
     def _operate(self, shard: int, piece: Found) -> Any:
         """Fires the operators of a shard, each on what the one before it made: `Passed`, or `FailedResult` with it."""
         assert isinstance(piece, Firings)  # noqa: S101 - nothing else is split
-        stopped = FailedResult(Trap("stopped"), Passed((), None))
-        rows = None if piece.handler == MARK else cast("Batch", piece.kept)
-        handler, addresses, count = piece.handler, piece.addresses, 1
-        inputs: list[Batch | None] = []
-        error: Exception | None = None
-        failed: tuple[int | None, int] | None = None
-        made: Batch | None = None
-        mark: Mark | None = None
-        for depth, native in enumerate(self._stages[shard]):
-            if self._stopping:
-                return stopped
-            if rows is not None:
-                addresses, count = rows.addresses, len(rows)
-            inputs.append(rows)
-            fired = native.fire(handler, addresses, 0, count)
-            made = None
-            for _, made, marks in native.take([] if rows is None else [rows.kept]):  # noqa: B007 - it has one output
-                mark = Mark(marks.values()[-1][1]) if marks is not None else mark
-            if fired.stopped:
-                return stopped
-            if (
-                fired.trap is not None
-            ):  # what was made before may trap further on, and then at an earlier instant
-                failed = (None if rows is None else rows.number(0, fired.row), depth)
-                error = told(self._operators[depth], fired.trap)
-            if made is None or not len(made):
-                break
-            if depth + 1 < len(self._operators):
-                behind(made, TAGS + depth)
-                (next_,) = self._operators[depth + 1].items
-                rows, handler = made, f"item.{next_.port}"
-        passed = Passed(tuple(inputs), made, mark, failed)
+        passed = Passed([[] for _ in self._operators[1:]])
+        if piece.handler == MARK:
+            error = self._fire(shard, 0, piece.handler, (), passed, piece.addresses)
+        else:
+            error = self._fire(shard, 0, piece.handler, piece.kept, passed)
         return passed if error is None else FailedResult(error, passed)
+
+    def _fire(
+        self, shard: int, depth: int, handler: str, given: Deltas, passed: Passed, mark: Sequence[int] = ()
+    ) -> Exception | None:
+        """Fires one operator of a shard, and those behind it on what it makes as soon as that is much; what failed first."""
+        native, addresses, count = self._stages[shard][depth], mark, 1
+        places: Any = None
+        if handler == MERGE:
+            words = [word for batch in given for word in (0, len(batch), 0, 1)]
+            places = (ctypes.c_int64 * len(words))(*words)
+            addresses = [*(each for batch in given for each in batch.addresses), ctypes.addressof(places)]
+            count = UNLIMITED
+        elif handler != MARK:
+            addresses, count = given[0].addresses, len(given[0])
+        at, kept = 0, [batch.kept for batch in given]
+        while not self._stopping:
+            fired = native.fire(handler, addresses, at, count, self._most)
+            for _, made, marks in native.take(kept):
+                if marks is not None:
+                    passed.mark = Mark(marks.values()[-1][1])
+                # what was made before a trap may trap further on, and then at an earlier instant
+                if len(made) and (error := self._passed_on(shard, depth, made, passed)) is not None:
+                    return error
+            if fired.trap is not None:
+                passed.failed = (_instant(given, fired.row, places), depth)
+                return told(self._operators[depth], fired.trap)
+            if not fired.full:
+                return Trap("stopped") if fired.stopped else None
+            at = fired.row if places is None else 0
+        return Trap("stopped")
+
+    def _passed_on(self, shard: int, depth: int, made: Batch, passed: Passed) -> Exception | None:
+        """What an operator has made goes to the next, or leaves the shard; what failed there."""
+        if depth + 1 == len(self._operators):
+            passed.made.append(made)
+            return None
+        behind(made, TAGS + len(self._dealers) - 1 + depth)
+        passed.between[depth].append(made)
+        (next_,) = self._operators[depth + 1].items
+        return self._fire(shard, depth + 1, f"item.{next_.port}", (made,), passed)
 
     def _join(
         self, found: Found, parts: Sequence[Part[Found]], results: Sequence[Any]
@@ -364,30 +468,32 @@ class ByRowsOperate(ShardedOperate):
         """What a batch made, one delta for an instant: up to the first instant at which an item trapped."""
         if not isinstance(found, Firings) and not parts:
             return found
-        given = cast("Batch", found.kept) if isinstance(found, Firings) else None
+        given: Deltas = found.kept if isinstance(found, Firings) else ()
         passed = [cast("Passed", each.before if isinstance(each, FailedResult) else each) for each in results]
-        made = Emitted(fired=1 if given is None else len(given), mark=passed[0].mark)
+        made = Emitted(fired=found.stop if isinstance(found, Firings) else 1, mark=passed[0].mark)
         made.behind = [instants(_fired_on(passed, i)) for i in range(1, len(self._operators))]
-        sent, failure = [each.made for each in passed if each.made is not None], _first(results)
+        sent, failure = [batch for each in passed for batch in each.made], _first(results)
         if failure is not None:
             tau, depth = failure.before.failed or (None, 0)
             made.mark, made.fired = None, 0
             if tau is None:
                 sent.clear()
             else:
-                made.fired = 0 if given is None else bisect_left(given.numbers(0), tau)
-                sent = [items[: bisect_left(items.numbers(0), tau)] for items in sent]
+                made.fired = len({at for batch in given for at in _before(batch, tau).numbers(0)})
+                sent = [_before(items, tau) for items in sent]
                 if isinstance(failure.error, Trap):
                     failure.error.item = self._handled(given, passed, tau, depth)
         if sent := [items for items in sent if len(items)]:
             made.batches.append((0, woven(self._operators[-1].outs[0].type, sent), ()))
         return made if failure is None else FailedResult(failure.error, made)
 
-    def _handled(self, given: Batch | None, passed: Sequence[Passed], tau: int, depth: int) -> Any:
-        """The delta of an instant on which an operator was fired, with its type."""
+    def _handled(self, given: Deltas, passed: Sequence[Passed], tau: int, depth: int) -> Any:
+        """The delta of an instant on which an operator was fired, with its type; what is merged is not shown."""
+        if depth == 0 and len(given) > 1:
+            return None
         type_ = self._operators[depth].ports[0].type
-        whole = given if given is not None and depth == 0 else woven(type_, _fired_on(passed, depth))
-        at = bisect_left(whole.numbers(0), tau)
+        whole = next(iter(given)) if depth == 0 else woven(type_, _fired_on(passed, depth))
+        at = len(_before(whole, tau))
         return type_, *whole[at : at + 1].values()
 
     def _send(self, made: Emitted) -> None:
@@ -397,9 +503,39 @@ class ByRowsOperate(ShardedOperate):
 
 
 def _fired_on(passed: Sequence[Passed], depth: int) -> list[Batch]:
-    """The deltas of all shards on which an operator was fired."""
-    found = (each.inputs[depth] for each in passed if len(each.inputs) > depth)
-    return [batch for batch in found if batch is not None]
+    """The deltas of all shards on which an operator behind the first was fired."""
+    return [batch for each in passed for batch in each.between[depth - 1]]
+
+
+def _before(deltas: Batch, tau: int) -> Batch:
+    """The deltas before an instant."""
+    return deltas[: bisect_left(deltas.numbers(0), tau)]
+
+
+def _instant(given: Sequence[Batch], row: int, places: Any) -> int | None:
+    """The instant of a firing; None for a mark. `places`: how far each input is, where they are merged."""
+    if places is None:
+        return given[0].number(0, row) if given else None
+    ats = [places[SIDE * i] for i in range(len(given))]
+    return min(batch.number(0, at) for batch, at in zip(given, ats, strict=True) if at < len(batch))
+
+
+def _apart(deltas: Sequence[Batch], last: int | None) -> list[int]:
+    """How many deltas of each input come first, so that no two of one input are of one instant; none is after `last`."""
+    rise = [rising(batch) if len(batch) else 0 for batch in deltas]
+    ends = [
+        batch.number(0, count - 1) for batch, count in zip(deltas, rise, strict=True) if count < len(batch)
+    ]
+    if len(deltas) > 1 and (ends or last is not None):
+        until = min(ends if last is None else (*ends, last))
+        return [
+            bisect_right(batch.numbers(0), until, 0, count) for batch, count in zip(deltas, rise, strict=True)
+        ]
+    return rise
+
+
+def _first_of(deltas: Sequence[Batch], counts: Sequence[int]) -> Deltas:
+    return tuple(batch[:count] for batch, count in zip(deltas, counts, strict=True))
 
 
 def _first(results: Sequence[Any]) -> FailedResult | None:
@@ -425,16 +561,13 @@ def _code(machine: Machine) -> NativeOperator | None:
     return code
 
 
-def _parts(dealer: DeltaDealer, found: Firings) -> list[Part[Found]]:
-    """What each shard has of firings."""
-    return [
-        Part(piece.shard, evolve(found, kept=piece.deltas), piece.positions)
-        for piece in dealer.deal(found.kept)
-    ]
+def _given(noted: Batch | Mark | Deltas) -> Deltas:
+    """The deltas of what was fired on."""
+    return noted if isinstance(noted, tuple) else () if isinstance(noted, Mark) else (noted,)
 
 
-def _rows(noted: Sequence[Batch | Mark]) -> int:
-    return sum(each.weight for each in noted if isinstance(each, Batch))
+def _rows(noted: Sequence[Batch | Mark | Deltas]) -> int:
+    return sum(batch.weight for each in noted for batch in _given(each))
 
 
 __all__ = ["ByRowsOperate"]

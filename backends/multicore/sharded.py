@@ -14,7 +14,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final, cast
 
-from backends.firing.machine import told
+from backends.firing.machine import nothing, told
 from backends.multicore.ordering.keyed import Part
 from backends.multicore.ordering.reorder import FailedResult, Wait
 from backends.multicore.parallel import Emitted, Firings, Parallel
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from backends.native.batch import Batch
     from backends.native.deltas import DeltaDealer
     from backends.native.operator import NativeOperator
-    from river.lang.types import Type
 
 GAIN: Final = 1.5
 """How many times longer firing must take than dealing items and putting results in order."""
@@ -87,7 +86,7 @@ class ShardedOperate(Parallel):
         self._wholes = wholes
         self._busy = [False] * region.degree
         self._dealing: float | None = None  # seconds for an item, as tried
-        self._dealer: Dealer | DeltaDealer | None = None
+        self._dealers: tuple[Dealer | DeltaDealer, ...] = ()  # by input
         self._possible = True
         self._queue: Keyed[Found, Shot | Emitted] | None = None
         self._parts: Sequence[NativeOperator] = ()
@@ -146,27 +145,43 @@ class ShardedOperate(Parallel):
         if not (self._possible and self._worth):
             return False
         if self._dealing is None:
-            port = cast("ColumnPort", self.machine.ports[0])
-            if not port.fill(1) or not (count := min(port.run, self._part)):
+            sample = self._sample()
+            if not any(map(len, sample)):
                 return False
-            self._dealer = self._dealing_of(port.type)
-            if self._dealer is None:
+            found = [self._dealing_of(i) for i in range(len(self.machine.ports))]
+            self._dealers = tuple(dealer for dealer in found if dealer is not None)
+            if len(self._dealers) < len(found):
                 self._possible = False
                 return False
-            batch, start, stop = port.next(count)
-            rows = batch[start:stop]
-            self._dealer.deal(rows)
+            self._deal(sample)
             began = time.thread_time()  # not the clock: others may use the processors
-            self._dealer.deal(rows)
+            self._deal(sample)
             both = 2 if self.machine.outs else 1  # what comes out is put in order again
-            self._dealing = both * (time.thread_time() - began) / len(rows)
+            self._dealing = both * (time.thread_time() - began) / max(map(len, sample))
         costs = self._dealing * self._fired + PIECE * self._shards
         return self._open or self._spent >= GAIN * costs
 
-    def _dealing_of(self, type_: Type) -> Dealer | DeltaDealer | None:
-        """What deals items of a type; None if that cannot be done."""
+    def _sample(self) -> Sequence[Batch]:
+        """What comes next, by input."""
+        found: list[Batch] = []
+        for port in cast("Sequence[ColumnPort]", self.machine.ports):
+            if port.fill(1) and (count := min(port.run, self._part)):
+                batch, start, stop = port.next(count)
+                found.append(batch[start:stop])
+            else:
+                found.append(nothing(port.type))
+        return found
+
+    def _deal(self, batches: Sequence[Batch]) -> None:
+        """Deals what is of each input, to see what that takes."""
+        for dealer, batch in zip(self._dealers, batches, strict=True):
+            if len(batch):
+                dealer.deal(batch)
+
+    def _dealing_of(self, port: int) -> Dealer | DeltaDealer | None:
+        """What deals the items of an input; None if that cannot be done."""
         assert isinstance(self._how, Sharded)  # noqa: S101 - by `concurrent`
-        return Dealer.of(type_, self._how.item, self._shards)
+        return Dealer.of(self.machine.operator.ports[port].type, self._how.item, self._shards)
 
     def _divided(self) -> bool:
         """Deals the state to shards; False if that cannot be done."""
@@ -210,8 +225,9 @@ class ShardedOperate(Parallel):
     def _split(self, found: Found) -> Sequence[Part[Found]]:
         if not isinstance(found, Firings):
             return ()
-        assert isinstance(self._dealer, Dealer)  # noqa: S101 - it was there when the state was divided
-        dealt = self._dealer.deal(found.kept[found.start : found.stop])
+        (dealer,) = self._dealers
+        assert isinstance(dealer, Dealer)  # noqa: S101 - it was there when the state was divided
+        dealt = dealer.deal(found.kept[found.start : found.stop])
         return [
             Part(shard, evolve(found, kept=dealt.rows[start:end]), dealt.positions(start, end))
             for shard, start, end in dealt.shards()

@@ -73,27 +73,28 @@ class DeltaDealer:
     """Deals the rows of deltas of a type to `count` shards by a key; used by one thread at a time.
 
     Instants are whole numbers of 64 bits. `lasting`: all shards get all instants, and no two rows ever have the same tag.
+    `first`: the least tag.
     """
 
-    def __init__(self, type_: t.Type, rows: Dealer, *, lasting: bool = False) -> None:
-        self._type = tag_delta(type_)
+    def __init__(self, type_: t.Type, rows: Dealer, *, lasting: bool = False, first: int = 0) -> None:
+        self.type = tag_delta(type_)
         self._rows = rows
         self._lasting = lasting
-        self._next = 0  # tag
+        self._next = first  # tag
         row = row_type(type_)
         assert row is not None  # noqa: S101 - by `of`
         self._row = row
 
     @classmethod
     def of(
-        cls, type_: t.Type, keys: tuple[Path, ...], count: int, *, lasting: bool = False
+        cls, type_: t.Type, keys: tuple[Path, ...], count: int, *, lasting: bool = False, first: int = 0
     ) -> DeltaDealer | None:
         """One for deltas whose rows have keys that machine code can hash; `keys`: where in the rows their parts are."""
         row = row_type(type_)
         if row is None or t.parts(type_)[0] not in (t.I64, t.TIME):
             return None
         rows = Dealer.of(row, keys, count)
-        return None if rows is None else cls(type_, rows, lasting=lasting)
+        return None if rows is None else cls(type_, rows, lasting=lasting, first=first)
 
     def deal(self, batch: Batch) -> list[PartOfDeltas]:
         """The parts of deltas that have any; one without rows is the first shard's, if not all get it."""
@@ -137,7 +138,7 @@ class DeltaDealer:
         at, ins, gone = (ctypes.addressof(room[i]) for i in (0, 2, 3))
         addresses = (at, ins, *columns[0], gone, *columns[1])
         positions: Any = (ctypes.c_int64 * made).from_buffer(room[1])
-        return PartOfDeltas(shard, Batch(self._type, made, addresses, kept, texts), positions)
+        return PartOfDeltas(shard, Batch(self.type, made, addresses, kept, texts), positions)
 
 
 def behind(deltas: Batch, bit: int) -> None:
@@ -152,6 +153,7 @@ def behind(deltas: Batch, bit: int) -> None:
 
 def instants(parts: Sequence[Batch]) -> int:
     """How many instants there are of which any of the parts has a delta."""
+    parts = [part for part in parts if len(part)]
     if len(parts) < 2:
         return sum(map(len, parts))
     taus = concat([Batch(t.I64, len(part), part.addresses[:1], part.kept) for part in parts])

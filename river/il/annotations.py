@@ -132,7 +132,10 @@ COMBINE: Final = "combine"
 HALO: Final = "halo"
 """What `@Region` says of an operator on windows: each worker has some in a row, with the items that the next one's share."""
 
-STRATEGIES: Final = ("round_robin", "seqno", "seqno_marks", "time_merge", HALO, "unordered", COMBINE)
+BY_TIME: Final = "time_merge"
+"""The strategy whose results are put in order by their keys: with keys of its own, deltas divided by their rows."""
+
+STRATEGIES: Final = ("round_robin", "seqno", "seqno_marks", BY_TIME, HALO, "unordered", COMBINE)
 """How `@Region` says that results are put together."""
 
 SERIAL: Final = ("round_robin", "seqno", "seqno_marks")
@@ -416,7 +419,9 @@ def check_regions(instances: Sequence[Instance]) -> tuple[Diagnostic, ...]:
         for instance, said in members:
             if inside.isdisjoint(instance.ins):
                 items = [port.type for port in instance.operator.ports]
-                errors += _strangers(instance.use, "Region", said.keys, items)
+                errors += _strangers(
+                    instance.use, "Region", said.keys, items[:1] if said.what == BY_TIME else items
+                )
     return tuple(errors)
 
 

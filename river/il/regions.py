@@ -3,7 +3,8 @@
 An operator without written variables may: any worker fires what comes next. One whose variables are maps that a firing touches
 at the key of its item only may, too: the entries are dealt to shards by the hash of the key, and so are the items; a shard is
 fired by one worker at a time. So may one on deltas that keeps apart rows with different keys: each delta is divided by the keys
-of its rows, and what is sent for its parts becomes one delta again, by the tags of the rows. The pass `fission` asks where to
+of its rows, and what is sent for its parts becomes one delta again, by the tags of the rows. A join is divided by its key, the
+rows of both sides alike. The pass `fission` asks where to
 write `@Region`, and a backend that reads `@Region` what exactly is to be dealt, and whether that is safe: people may have
 written it.
 
@@ -15,11 +16,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from river.classes import frozen
-from river.il.annotations import annotated, row_type
+from river.il.annotations import BY_TIME, annotated, row_type
 from river.il.carried import carries
 from river.il.flow import Construction, ItemPart, item_findings
 from river.il.forwards import Path, forwarded
 from river.il.groups import one_group
+from river.il.joins import joined
 from river.il.model import Keyed, Selectivity, Stateless, instance_model
 from river.lang import typed
 from river.lang import types as t
@@ -32,9 +34,6 @@ if TYPE_CHECKING:
     from river.il.flow import Access
     from river.il.graph import Graph, Instance
     from river.il.model import Model
-
-BY_TIME: Final = "time_merge"
-"""The strategy whose results are put in order by their keys: with keys of its own, deltas divided by their rows."""
 
 
 @frozen
@@ -56,14 +55,14 @@ class Sharded:
 
 @frozen
 class ByRows:
-    """Deltas are divided by a key of their rows: the positions of its fields in a row.
+    """Deltas are divided by a key of their rows: the positions of its fields in the rows of each input.
 
-    Each shard begins with variables that are empty. `promised`: by `@Apart`; then what is in them is no part of the result. Where
-    several operators are divided together, this is how the first is.
+    `names`: those of the fields in the first. Each shard begins with variables that are empty. `promised`: by `@Apart`; then
+    what is in them is no part of the result. Where several operators are divided together, this is how the first is.
     """
 
     names: tuple[str, ...]
-    row: tuple[Path, ...]
+    rows: tuple[tuple[Path, ...], ...]
     promised: bool
 
     def __str__(self) -> str:
@@ -80,7 +79,7 @@ def divided(graph: Graph, instance: Instance, keys: Sequence[str] = ()) -> State
     if not isinstance(op, typed.Operator):
         return "is a function of Python"
     if len(op.ports) != 1:
-        return f"takes {len(op.ports)} inputs together, and what is dealt to several workers comes by one"
+        return _joined(graph, instance, keys)
     if annotated(instance.use).apart is not None and (op.mark is None or carries(op)):
         return _by_rows(graph, instance, keys)
     if op.mark is not None:
@@ -121,12 +120,12 @@ def divided_together(graph: Graph, members: Sequence[int], keys: Sequence[str] =
     to be divided; without them, all that may be.
     """
     first = graph.instances[members[0]]
-    row = row_type(first.operator.ports[0].type) if len(first.operator.ports) == 1 else None
+    row = row_type(first.operator.ports[0].type) if first.operator.ports else None
     if not isinstance(row, t.Record):
         return f"`{first.use.operator}` does not turn deltas into deltas"
     if looping := [member for member in members if member in graph.looping]:
         return f"`{graph.instances[looping[0]].use.operator}` {LOOPS}"
-    if len(members) > LONGEST:
+    if len(members) + len(first.ins) - 1 > LONGEST:
         return f"there are more than {LONGEST} operators in it"
     alive = {name: name for name, _ in row.fields}
     found: tuple[str, ...] | None = None
@@ -145,13 +144,11 @@ def divided_together(graph: Graph, members: Sequence[int], keys: Sequence[str] =
     if strangers := [name for name in keys if name not in found]:
         return f"not all of them keep rows apart by `{strangers[0]}`"
     names, promised = tuple(keys) or found, annotated(first.use).apart is not None
-    return ByRows(
-        names, tuple((place,) for name in names if (place := row.index(name)) is not None), promised
-    )
+    return ByRows(names, _places(first, names), promised)
 
 
 LONGEST: Final = 6
-"""Operators that may be divided together: each takes a bit of the tags of rows."""
+"""Operators that may be divided together: each takes a bit of the tags of rows, and so does a second input."""
 
 MARKS: Final = "follows the time of all items, and each worker would see that of its own"
 
@@ -170,6 +167,8 @@ def _joining(graph: Graph, instance: Instance, before: Instance | None) -> tuple
     assert isinstance(op, typed.Operator)  # noqa: S101 - else it is not divided
     if before is not None:
         end = graph.queues[before.outs[0]].consumer
+        if len(op.ports) != 1:
+            return "joins what the one before it sends with other rows"
         if len(before.outs) != 1 or end is None or end.instance != instance.index:
             return "does not get what the one before it sends"
         if not one_group((before, instance)):
@@ -198,6 +197,8 @@ def passed(instance: Instance, model: Model) -> tuple[tuple[tuple[str, str], ...
     row = row_type(op.ports[0].type) if op.ports else None
     if isinstance(op, typed.Operator) and isinstance(row, t.Record) and carries(op):
         return (tuple((name, name) for name, _ in row.fields),)
+    if (join := joined(op)) is not None:  # of the first input: the key is the same in both
+        return (tuple((name, join.keys[0][part]) for name, part in join.sent),)
     return model.forwarded
 
 
@@ -235,6 +236,34 @@ def _shown(instance: Instance) -> str:
     return ", ".join(f"`${name}`" for name in instance.variables)
 
 
+def _joined(graph: Graph, instance: Instance, keys: Sequence[str]) -> ByRows | str:
+    """How an operator of several inputs may be divided: by a key of its rows, those of all inputs alike."""
+    op = instance.operator
+    assert isinstance(op, typed.Operator)  # noqa: S101 - of all others nothing is known
+    deltas = all(row_type(port.type) is not None for port in op.ports)
+    state = instance_model(instance).state
+    if op.merge is None or not deltas or annotated(instance.use).apart is not None:
+        return f"takes {len(op.ports)} inputs together, which are not deltas that it joins by a key"
+    if op.mark is not None:
+        return MARKS
+    if not isinstance(state, Keyed):
+        return f"takes {len(op.ports)} inputs together, of which it is not known that it joins them by a key"
+    return _by_rows(graph, instance, keys)
+
+
+def _places(instance: Instance, names: Sequence[str]) -> tuple[tuple[Path, ...], ...]:
+    """Where the fields of a key are in the rows of each input; `names`: what they are called in the first."""
+    state = instance_model(instance).state
+    found: list[tuple[Path, ...]] = []
+    for i, port in enumerate(instance.operator.ports):
+        row = row_type(port.type)
+        assert isinstance(row, t.Record)  # noqa: S101 - its fields are the key
+        own = dict(zip(state.keys[0], state.keys[i], strict=True)) if isinstance(state, Keyed) else {}
+        places = (row.index(own.get(name, name)) for name in names)
+        found.append(tuple((place,) for place in places if place is not None))
+    return tuple(found)
+
+
 def _by_rows(graph: Graph, instance: Instance, keys: Sequence[str]) -> ByRows | str:
     """How an operator that keeps apart the rows of deltas by a key may be divided."""
     from river.il.rows import rowwise
@@ -245,7 +274,7 @@ def _by_rows(graph: Graph, instance: Instance, keys: Sequence[str]) -> ByRows | 
     if said is None:
         state = instance_model(instance).state
         assert isinstance(state, Keyed)  # noqa: S101 - by the caller
-        names = state.keys[0]
+        names = tuple(dict.fromkeys(state.keys[0]))
         if (reason := rowwise(op).obstacle) is not None:
             return APART.format(reason)
     else:
@@ -263,11 +292,7 @@ def _by_rows(graph: Graph, instance: Instance, keys: Sequence[str]) -> ByRows | 
         if var.written and said is not None and shown(graph, name):
             return f"has `${name}`, which is part of the result"
     names = tuple(keys) or names
-    row = row_type(op.ports[0].type)
-    assert isinstance(row, t.Record)  # noqa: S101 - its fields are the key
-    return ByRows(
-        names, tuple((place,) for name in names if (place := row.index(name)) is not None), said is not None
-    )
+    return ByRows(names, _places(instance, names), said is not None)
 
 
 APART: Final = "cannot be given parts of a delta: {}"
@@ -293,7 +318,7 @@ def _obstacle(graph: Graph, instance: Instance, *, any_type: bool = False) -> st
     assert isinstance(op, typed.Operator)  # noqa: S101 - of all others nothing is known
     if instance.index in graph.looping:
         return LOOPS
-    if op.ports[0].initial:
+    if any(port.initial for port in op.ports):
         return "has an input that does not start empty"
     if op.mark is None and any(found.marks for found in item_findings(op)):
         return "sends marks of its own"

@@ -3,7 +3,8 @@
 So rows that were sent by several, each of which had a part of the rows, can be put in the order in which one would have sent
 them: by their tags. Of an operator of which that can be seen: it goes through the rows of its delta in loops, and what it puts
 into a list in such a loop stands there for the row of that turn. A list may be filled in one loop and gone through in
-another; then each of its items stands for the row for which it was put in.
+another; then each of its items stands for the row for which it was put in. One that merges inputs does so with the rows of each,
+the inputs one after the other.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from functools import cache, lru_cache
 from typing import Any, Final, cast
 
-from river.classes import define, evolve, field, fields
+from river.classes import define, evolve, field, fields, frozen
 from river.il.annotations import row_type
 from river.il.carried import carries, with_rows
 from river.il.trees import Same
@@ -23,6 +24,9 @@ from river.lang.trees import effect, nodes
 TAG: Final = "seq"
 SIDES: Final = (1, 2)
 """The places of the insertions and of the deletions in a delta."""
+
+KEY: Final = 0
+"""The slot of the instant, where inputs are merged."""
 
 
 def tag(row: t.Type) -> t.Record:
@@ -42,8 +46,8 @@ def tag_delta(delta: t.Type) -> t.Record:
 def tagged(op: typed.Operator) -> typed.Operator | None:
     """The operator on deltas whose rows carry tags, None if it is not seen which row each row that it sends is for.
 
-    It expects the tags of the insertions, and then those of the deletions, to ascend. Those of each list that it sends
-    ascend then, too; rows of one tag stand in the order in which they were sent.
+    It expects the tags of the insertions, and then those of the deletions, to ascend, and then those of the next input that it
+    merges. Those of each list that it sends ascend then, too; rows of one tag stand in the order in which they were sent.
     """
     return _tagged(Same(op))
 
@@ -55,24 +59,30 @@ def _tagged(same: Same[typed.Operator]) -> typed.Operator | None:
         row = row_type(op.ports[0].type)
         assert row is not None  # noqa: S101 - it has rows to carry
         return with_rows(op, row, tag(row))
-    if len(op.ports) != 1 or len(op.outs) != 1 or len(op.items) != 1 or op.mark is not None:
+    if len(op.outs) != 1 or op.mark is not None:
         return None
-    if row_type(op.ports[0].type) is None or row_type(op.outs[0].type) is None:
+    if any(row_type(end.type) is None for end in (*op.ports, *op.outs)):
         return None
-    if op.ports[0].initial or any(fn.emits for fn in op.fns):
+    if any(port.initial for port in op.ports) or any(fn.emits for fn in op.fns):
         return None
-    handler = op.items[0]
+    ends = {
+        "ports": tuple(evolve(port, type=tag_delta(port.type)) for port in op.ports),
+        "outs": tuple(evolve(out, type=tag_delta(out.type)) for out in op.outs),
+    }
+    match op.items, op.merge:
+        case (handler,), None if len(op.ports) == 1:
+            deltas, optional = {0: _Given(tag_delta(op.ports[0].type), 0)}, dict[int, _Given]()
+        case (), typed.MergeHandler(ports) as handler if ports == tuple(range(len(op.ports))):
+            deltas = dict[int, _Given]()
+            optional = {1 + port: _Given(tag_delta(op.ports[port].type), len(SIDES) * port) for port in ports}
+        case _:
+            return None
     try:
-        rewriting = _Tagging(tag_delta(op.ports[0].type), _lists(handler.body))
-        body = rewriting.node(handler.body)
+        body = _Tagging(deltas, optional, _lists(handler.body)).node(handler.body)
     except _Unseen:
         return None
-    return evolve(
-        op,
-        ports=(evolve(op.ports[0], type=tag_delta(op.ports[0].type)),),
-        outs=(evolve(op.outs[0], type=tag_delta(op.outs[0].type)),),
-        items=(evolve(handler, body=body),),
-    )
+    made = evolve(handler, body=body)
+    return evolve(op, **ends, items=(made,)) if op.merge is None else evolve(op, **ends, merge=made)
 
 
 class _Unseen(Exception):  # noqa: N818 - says what was found
@@ -80,7 +90,17 @@ class _Unseen(Exception):  # noqa: N818 - says what was found
 
 
 def _lists(body: typed.Block) -> frozenset[int]:
-    """The slots of the lists that are sent, and of those that are gone through to fill others."""
+    """The slots of the lists that are sent, and of those that are gone through to fill others.
+
+    What is declared within a loop is not among them: it is of the row at hand.
+    """
+    inner = {
+        each.slot
+        for loop in nodes(body)
+        if isinstance(loop, typed.For | typed.While)
+        for each in nodes(loop.body)
+        if isinstance(each, typed.Var | typed.Let)
+    }
     sent = {
         value.slot
         for node in nodes(body)
@@ -94,7 +114,7 @@ def _lists(body: typed.Block) -> frozenset[int]:
             for loop in nodes(body)
             if isinstance(loop, typed.For) and isinstance(loop.range, typed.Local)
             if any(_pushed(node) in sent for node in nodes(loop.body))
-        }
+        } - inner
         if more <= sent:
             return frozenset(sent)
         sent |= more
@@ -109,6 +129,14 @@ def _pushed(node: typed.Node) -> int | None:
             return None
 
 
+@frozen
+class _Given:
+    """A delta, with its type; `before`: how many sides there are of the inputs before that of which it is."""
+
+    type: t.Record
+    before: int
+
+
 @define
 class _Filled:
     """For the rows of which sides a list was filled, from the first to the last, and in which loop last."""
@@ -120,14 +148,15 @@ class _Filled:
 
 @define
 class _Tagging:
-    """The rewriting of one handler, whose delta is in slot 0.
+    """The rewriting of one handler.
 
-    `lists`: the slots of the lists whose items carry tags. `rows`: the names of rows, or of items of such lists, in scope.
-    `named`: the names of sides of the delta. `loop`: the outermost loop that is open, and `over` the sides whose rows it goes
-    through, if it does.
+    `deltas`: those that are given, by slot; `optional`: those of inputs that are merged, of which there may be none. `lists`: the
+    slots of the lists whose items carry tags. `rows`: the names of rows, or of items of such lists, in scope. `named`: the names
+    of sides of deltas. `loop`: the outermost loop that is open, and `over` the sides whose rows it goes through, if it does.
     """
 
-    delta: t.Record
+    deltas: dict[int, _Given]
+    optional: dict[int, _Given]
     lists: frozenset[int]
     named: dict[int, int] = field(factory=dict[int, int])
     rows: dict[int, t.Record] = field(factory=dict[int, t.Record])
@@ -145,7 +174,7 @@ class _Tagging:
                     raise _Unseen
                 self.made.add(slot)
                 return evolve(node, value=self.list_of(value))
-            case typed.Let(slot, _, value) if (side := _side(value)) is not None:
+            case typed.Let(slot, _, value) if (side := self.side(value)) is not None:
                 self.named[slot] = side
                 return evolve(node, value=self.list_of(value))
             case typed.For(range=typed.Counted()) | typed.While():
@@ -167,11 +196,16 @@ class _Tagging:
                 if self.loop is not None:
                     raise _Unseen
                 return evolve(node, value=self.sent(value))
-            case typed.Get(_, typed.Local(_, 0) as delta, 0):
-                return evolve(node, value=evolve(delta, type=self.delta))
+            case typed.Bind(typed.Local(_, given) as value, slot) if given in self.optional:
+                self.deltas[slot] = self.optional[given]
+                return evolve(node, value=evolve(value, type=t.Optional(self.deltas[slot].type)))
+            case typed.Get(_, typed.Local(_, slot) as delta, 0) if slot in self.deltas:
+                return evolve(node, value=evolve(delta, type=self.deltas[slot].type))
             case typed.Local(type_, slot) if slot in self.rows:
                 return typed.Get(type_, evolve(node, type=self.rows[slot]), 1, "v")
-            case typed.Local(_, slot) if slot == 0 or slot in self.lists or slot in self.named:
+            case typed.Local(_, slot) if (
+                slot in self.deltas or slot in self.optional or slot in self.lists or slot in self.named
+            ):
                 raise _Unseen
             case typed.Return() | typed.Mark():
                 raise _Unseen
@@ -223,9 +257,9 @@ class _Tagging:
 
     def sides(self, range_: typed.Expr) -> tuple[int, int]:
         """The sides for whose rows the items of a list stand, the first and the last."""
+        if (side := self.side(range_)) is not None:
+            return side, side
         match range_:
-            case typed.Get(_, _, side, _):
-                return side, side
             case typed.Local(_, slot) if slot in self.named:
                 return self.named[slot], self.named[slot]
             case typed.Local(_, slot) if slot in self.filled:
@@ -238,20 +272,32 @@ class _Tagging:
     def is_list(self, expr: object) -> bool:
         """Whether an expression is a list whose items stand for rows."""
         match expr:
-            case typed.Get(_, typed.Local(_, 0), side, _):
-                return side in SIDES
+            case typed.Get(_, typed.Local(_, slot), side, _):
+                return slot in self.deltas and side in SIDES
             case typed.Local(_, slot):
                 return slot in self.lists or slot in self.named
             case _:
                 return False
+
+    def side(self, expr: typed.Expr) -> int | None:
+        """Which side of a delta an expression is, if it is one: they are numbered, one input after the other."""
+        match expr:
+            case typed.If(_, typed.Literal(_, bool() as holds), then, other):
+                return self.side(then if holds else other)
+            case typed.Get(_, typed.Local(_, slot), side, _) if slot in self.deltas and side in SIDES:
+                return self.deltas[slot].before + side
+            case _:
+                return None
 
     def list_of(self, expr: typed.Expr) -> typed.Expr:
         """A list with tags."""
         match expr:
             case typed.If(_, typed.Literal(_, bool() as holds), then, other):
                 return self.list_of(then if holds else other)
-            case typed.Get(type_, typed.Local(_, 0) as delta, side, _) if side in SIDES:
-                return evolve(expr, type=_tag_list(type_), value=evolve(delta, type=self.delta))
+            case typed.Get(type_, typed.Local(_, slot) as delta, side, _) if (
+                slot in self.deltas and side in SIDES
+            ):
+                return evolve(expr, type=_tag_list(type_), value=evolve(delta, type=self.deltas[slot].type))
             case typed.Local(type_, slot) if slot in self.lists or slot in self.named:
                 return evolve(expr, type=_tag_list(type_))
             case typed.MakeList(type_, ()) | typed.MakeMap(type_, ()):
@@ -291,25 +337,24 @@ class _Tagging:
     def sent(self, value: typed.Expr) -> typed.Expr:
         """A delta that is sent: of the same instant, made of lists that are known, or the whole."""
         match value:
-            case typed.MakeRecord(type_, (typed.Get(_, typed.Local(_, 0), 0) as tau, *sides), _):
+            case typed.MakeRecord(type_, (tau, *sides), _) if self.instant(tau):
                 return evolve(
                     value, type=tag_delta(type_), values=(self.node(tau), *map(self.list_of, sides))
                 )
-            case typed.Local(_, 0):
-                return evolve(value, type=self.delta)
+            case typed.Local(_, slot) if slot in self.deltas:
+                return evolve(value, type=self.deltas[slot].type)
             case _:
                 raise _Unseen
 
-
-def _side(expr: typed.Expr) -> int | None:
-    """Which side of the delta an expression is, if it is one."""
-    match expr:
-        case typed.If(_, typed.Literal(_, bool() as holds), then, other):
-            return _side(then if holds else other)
-        case typed.Get(_, typed.Local(_, 0), side, _) if side in SIDES:
-            return side
-        case _:
-            return None
+    def instant(self, tau: typed.Expr) -> bool:
+        """Whether a value is the instant of what is handled."""
+        match tau:
+            case typed.Get(_, typed.Local(_, slot), 0):
+                return slot in self.deltas
+            case typed.Local(_, slot):
+                return bool(self.optional) and slot == KEY
+            case _:
+                return False
 
 
 def _tag_list(type_: t.Type) -> t.List:

@@ -441,7 +441,7 @@ UNSEEN = "may send rows of which it is not seen what they are made of"
 TOGETHER = "cannot be given parts of a delta: it looks at the rows of an instant together"
 SENT = "var a: list<R> = []; {} if len(a) > 0 {{ emit o {{tau: x.tau, ins: a, del: []}}; }}"
 IN, OUT = (f"for r in x.{side} {{ {COUNTED} push(a, r); }}" for side in ("ins", "del"))
-SEEN = ByRows(("k",), ((0,),), promised=False)
+SEEN = ByRows(("k",), (((0,),),), promised=False)
 FILLS = (
     'push(a, {k: "k", v: len(x.ins)});',
     "a = x.ins;",
@@ -463,7 +463,7 @@ LIST, PUT = "$m: list<i64>", "push($m, 0); emit o x;"
         ((LOOP, MAP, '{("a"): 1}'), "has `$m`, which is not empty at first"),
         ((LOOP.replace("for r", "for i, r"),), TOGETHER),
         ((PUT, LIST, "[]"), "has state that is not known to be kept by key: `$m`"),
-        ((PUT, LIST, "[]", "@Apart(v, k)"), ByRows(("v", "k"), ((1,), (0,)), promised=True)),
+        ((PUT, LIST, "[]", "@Apart(v, k)"), ByRows(("v", "k"), (((1,), (0,)),), promised=True)),
         *(((f"push($m, 0); {SENT.format(fill)}", LIST, "[]", "@Apart(k)"), UNSEEN) for fill in FILLS),
         ((LOOP, MAP, "{}", "@Apart(v)", "result $all = union($m);"), "has `$m`, which is part of the result"),
     ],
@@ -501,10 +501,10 @@ def chained_by(key: str, also: str = "") -> Graph:
 @pytest.mark.parametrize(
     ("graph", "wanted"),
     [
-        (chained_by("k"), ByRows(("k",), ((0,),), promised=False)),
+        (chained_by("k"), ByRows(("k",), (((0,),),), promised=False)),
         (chained_by("v"), "not all of them keep rows apart by `v`"),
         (chained_by("k", "@Keys(v, k)"), "`last` keeps rows apart by (k), not by `v`"),
-        (chained_by("k", "@Keys(k)"), ByRows(("k",), ((0,),), promised=False)),
+        (chained_by("k", "@Keys(k)"), ByRows(("k",), (((0,),),), promised=False)),
         (chained_by("k", "@Group(a)"), "`last` is in another group than the one before it"),
     ],
 )
