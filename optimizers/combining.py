@@ -20,7 +20,8 @@ from river.il.annotations import COMBINE, annotated, annotation
 from river.il.combine import start
 from river.il.lift import lift
 from river.il.partial import Partial, partial
-from river.il.program import Instance, Lift, Queue, Result, Use, Variable
+from river.il.program import Input, Instance, Lift, Queue, Result, Use, Variable
+from river.il.sources import source as read_as
 from river.lang import syntax as s
 from river.lang.values import default, same
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from river.il import graph as g
-    from river.il.program import Decl, Program
+    from river.il.program import Annotation, Decl, Program
     from river.passes import Verified
     from river.platform import Platform
     from river.source import Span
@@ -59,9 +60,7 @@ class Parts:
 def parts(graph: g.Graph, platform: Platform, epoch: int) -> Iterator[Parts]:
     """The regions of a program whose results are combined, where there is anybody to share them with."""
     for name in graph.inputs:
-        end = graph.queues[name].consumer
-        first = None if end is None else graph.instances[end.instance]
-        region = None if first is None else _region(first)
+        region = read_as(graph, name).combined
         if region is None:
             continue
         members = [instance for instance in graph.instances if _region(instance) == region]
@@ -162,7 +161,7 @@ def written_out(verified: Verified, site: Parts) -> Program:
         added.append(Instance(operator, f"std.{template}", (("T", type_), ("n", s.Int(site.degree)))))
         merging = (annotation(a.Region(site.id, "merge")),)
         uses.append(Use((queue,), operator, tuple(flow[queue] for flow in flows), merging))
-    return _replaced(verified, members, uses, added, apart, found, inner - exits)
+    return _replaced(verified, site, members, uses, added, apart, found, inner - exits)
 
 
 def _split(
@@ -207,8 +206,15 @@ def _replica(
     )
 
 
+def _says(annotation_: Annotation, id_: str) -> bool:
+    """Whether an annotation is of a region."""
+    known = a.read(annotation_) if annotation_.name == "Region" else None
+    return isinstance(known, a.Region) and known.id == id_
+
+
 def _replaced(
     verified: Verified,
+    site: Parts,
     members: Sequence[g.Instance],
     uses: Sequence[Use],
     added: Sequence[Decl],
@@ -232,6 +238,9 @@ def _replaced(
                     *(evolve(other, name=part) for part in others),
                     Result(name, apart[name], combined=True, span=decl.span),
                 ]
+            case Input(name) if name == found.input:
+                left = tuple(each for each in decl.annotations if not _says(each, site.id))
+                return evolve(decl, annotations=left)
             case Queue(name) if name in gone_queues:
                 return None
             case Use() if id(decl) in gone:

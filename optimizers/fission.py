@@ -49,10 +49,11 @@ from river.il.costs import costs
 from river.il.flow import item_findings
 from river.il.groups import core_sets, cores_of
 from river.il.model import Keyed, Selectivity, Stateless, Unknown, instance_model
-from river.il.partial import Partial, partial
-from river.il.program import Program, Use
+from river.il.partial import Partial, partial, stated
+from river.il.program import Input, Program, Use
 from river.il.regions import BY_TIME, MARKS, ByRows, Sharded, divided, divided_together, passed, pays, shown
 from river.il.rows import rowwise
+from river.il.sources import BLOCKS, source
 from river.lang import typed
 from river.lang import types as t
 from river.lang.values import default
@@ -77,6 +78,8 @@ class Site:
     degree: int
     blocks: bool = False
     """Each worker runs them on blocks of an input."""
+    input: str | None = None
+    """The input that is read so; without members only that, and its rows come in order."""
 
 
 @frozen
@@ -110,7 +113,21 @@ class Fission:
         graph = verified.graph
         if self.rules == "runtime":
             yield from self.alone(graph, platform)
-            return
+        else:
+            yield from self.together_by_rules(graph, platform)
+        yield from self.read(graph, platform)
+
+    def read(self, graph: g.Graph, platform: Platform) -> Iterable[Site]:
+        """The inputs whose blocks several workers may read. A file is read on one machine."""
+        for name in graph.inputs:
+            said = source(graph, name)
+            asked = said.parallel is not None
+            degree = (said.parallel and said.parallel.degree) or self.degree or platform.cores
+            if said.blocks is None and (asked or (self.auto and self.rules == "runtime")) and degree > 1:
+                yield Site((), degree, input=name)
+
+    def together_by_rules(self, graph: g.Graph, platform: Platform) -> Iterable[Site]:
+        """The regions that `expand` can write out."""
         here = platform.cores * platform.machines
         degrees = {i.index: self.wanted(i, here) for i in graph.instances}
         seen: set[int] = set()
@@ -146,8 +163,8 @@ class Fission:
             ):
                 gathering.update(found.reducers)
                 members = found.members
-                if not all(annotated(graph.instances[i].use).combined for i in members):
-                    yield Site(members, 1, blocks=True)
+                if not stated(graph, found):
+                    yield Site(members, 1, blocks=True, input=found.input)
         seen, taken = set[int](), costs(graph)
         for index in topological(graph):
             if index in seen:
@@ -187,6 +204,8 @@ class Fission:
 
     def plan(self, graph: g.Graph, site: Site) -> Plan | Note:
         """How a site can be a region, or why it cannot."""
+        if not site.members:
+            return Plan(BLOCKS, ())
         if site.blocks:
             exits = (queue for _, queue in _leaving(graph, site.members))
             return Plan(a.COMBINE, (), tuple((queue, UNORDERED) for queue in exits if unseen(graph, queue)))
@@ -222,12 +241,16 @@ class Fission:
         graph = verified.graph
         uses: dict[int, tuple[a.Known, ...]] = {}
         blocks: dict[int, tuple[a.Known, ...]] = {}
+        sources: dict[str, tuple[a.Known, ...]] = {}
         added: tuple[a.Known, ...]
         for id_, site in zip(_fresh(graph), sites, strict=False):
             plan = self.plan(graph, site)
             assert isinstance(plan, Plan)  # noqa: S101 - the guard has approved
             region_ = a.Region(id_, plan.strategy, plan.keys)
             exits = _said(graph, site.members, region_, plan)
+            if site.input is not None:
+                here = (region_,) if site.blocks else (a.Parallel(site.degree), region_)
+                sources[site.input] = (*sources.get(site.input, ()), *here)
             marks = self.rules == "paper" and plan.strategy in ("seqno", "seqno_marks")
             for m in site.members:
                 use = id(graph.instances[m].use)
@@ -239,6 +262,10 @@ class Fission:
                 uses[use] = (*added, a.Epoch(self.epoch)) if first else added
 
         def change(decl: Decl) -> Decl:
+            if isinstance(decl, Input) and decl.name in sources:
+                known = sources[decl.name]
+                bare = a.without(decl, "Parallel") if any(isinstance(k, a.Parallel) for k in known) else decl
+                return evolve(bare, annotations=(*map(annotation, known), *bare.annotations))
             if not isinstance(decl, Use):
                 return decl
             own = uses.get(id(decl), ())
@@ -272,6 +299,7 @@ def _said(
 def _fresh(graph: g.Graph) -> Iterator[str]:
     """Ids that no region bears."""
     known = {r.id for i in graph.instances for r in annotated(i.use).regions}
+    known |= {r.id for s in (source(graph, n) for n in graph.inputs) for r in (s.combined, s.blocks) if r}
     return (id_ for id_ in map("r{}".format, count(1)) if id_ not in known)
 
 

@@ -16,7 +16,7 @@ from river.checkpoint import Checkpoint, Keeper, Snapshot, fingerprint
 from river.classes import define, field
 from river.diagnostics import Diagnostic, Rejected, Severity
 from river.il.annotations import without
-from river.il.program import Program
+from river.il.program import Input, Program, Use
 from river.io.errors import missing_file, unreadable
 from river.io.live import Follow, asked
 
@@ -83,10 +83,9 @@ def _meant(program: Program) -> str:
     """The text of a program but for how many workers run it, and where: another run may have others."""
     from river.il.pretty import pretty
 
-    uses = {
-        id(use): without(use, "Parallel", "Region", "Exits", "Epoch", "Group", "Cost") for use in program.uses
-    }
-    return pretty(Program(tuple(uses.get(id(decl), decl) for decl in program.decls)))
+    where = "Parallel", "Region", "Exits", "Epoch", "Group", "Cost"
+    bare = (without(decl, *where) if isinstance(decl, Use | Input) else decl for decl in program.decls)
+    return pretty(Program(tuple(bare)))
 
 
 def _again(name: str, spec: object) -> list[Any] | _Followed | None:

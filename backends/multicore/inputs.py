@@ -1,7 +1,7 @@
 """What stands behind the sources, read in columns by machine code where that is possible.
 
-Blocks of a file are parsed by whoever is free, and delivered in order: by the reader, and ahead of it by other threads for
-as long as workers have nothing to do. More threads than processors would only take them from each other.
+Blocks of a file are delivered in order. They are parsed by the reader, and ahead of it, where the input's `@Region` says so, by
+other threads for as long as workers have nothing to do. More threads than processors would only take them from each other.
 """
 
 from __future__ import annotations
@@ -97,14 +97,10 @@ def _opened(
         return source
     from backends.native.ingest import open_native
 
-    behind = source.source
+    behind, helpers = source.source, plan.readers(name) - 1
     if behind.rows is not None:
         reader = open_native(behind.rows, plan.batch, used(plan.graph, name))
-        return (
-            source
-            if reader is None
-            else _counted(source, _all(reader, behind.bytes, plan.workers - 1, spare))
-        )
+        return source if reader is None else _counted(source, _all(reader, behind.bytes, helpers, spare))
     wanted = used(plan.graph, name)
     reader = open_native(behind, plan.batch, wanted)
     if reader is not None:
@@ -120,10 +116,10 @@ def _opened(
             if anchors.places:
                 anchors.items, place, lines, given = anchors.places[-1]
                 reader.begin(place, lines, given)
-            return _counted(source, _parsed(reader, plan.workers - 1, spare, anchors), anchors)
+            return _counted(source, _parsed(reader, helpers, spare, anchors), anchors)
         if anchors is not None:
             anchors.places.clear()
-        return _counted(source, _parsed(reader, plan.workers - 1, spare, None))
+        return _counted(source, _parsed(reader, helpers, spare, None))
     if anchors is not None:
         anchors.places.clear()
     tables = behind.unordered
@@ -140,7 +136,7 @@ def _opened(
             partly[name] = wanted
 
         def parsed(reader: Reader) -> Iterator[Rows]:
-            return _parsed(reader, plan.workers - 1, spare, None)
+            return _parsed(reader, helpers, spare, None)
 
         return _counted(source, one_by_one(behind, plan.batch, wanted, parsed))
     return source

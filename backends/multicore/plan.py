@@ -21,7 +21,8 @@ from river.il.extern import not_given
 from river.il.groups import core_sets, cores_of, worker_names
 from river.il.loops import back_edges, components
 from river.il.model import Stateless
-from river.il.partial import Partial, partial
+from river.il.partial import Partial, partial, stated
+from river.il.sources import source
 from river.lang import typed
 
 if TYPE_CHECKING:
@@ -87,9 +88,14 @@ class Plan:
 
     def degree(self, partial: Partial) -> int:
         """How many workers read the blocks of an input, at most."""
-        said = (annotated(self.graph.instances[i].use).parallel for i in partial.members)
+        said = [annotated(self.graph.instances[i].use).parallel for i in partial.members]
+        said.append(source(self.graph, partial.input).parallel)
         workers = len(cores_of(self.groups, self.graph.instances[partial.members[0]], self.workers))
         return min((workers, *(s.degree for s in said if s is not None and s.degree is not None)))
+
+    def readers(self, name: str) -> int:
+        """How many threads turn blocks of an input into columns, at most."""
+        return source(self.graph, name).readers(self.workers)
 
     @property
     def cyclic(self) -> bool:
@@ -109,6 +115,11 @@ class Plan:
             lines.append(
                 f"  queue {edge.name}: {bound}, {self._name(edge.producer)} -> {self._name(edge.consumer)}"
             )
+        for name in self.graph.inputs:
+            if (readers := self.readers(name)) > 1:
+                lines.append(
+                    f"  input {name}: up to {readers} workers parse a file, whose rows come in its order"
+                )
         for each in self.partials:
             members = ", ".join(self.nodes[i].instance.name for i in each.members)
             combined = ", ".join(f"${name}" for name, _ in each.combined)
@@ -197,7 +208,7 @@ def plan(graph: Graph, platform: Platform, options: Options, scheme: Scheme = cl
         _whole(graph, options.batch * many, options),
         choices,
         _partials(graph, platform, groups, workers, options, choices),
-        tuple(_remarks(nodes, groups)),
+        (*_remarks(nodes, groups), *_unread(graph)),
         groups,
     )
 
@@ -221,15 +232,9 @@ def _partials(
         each
         for each in found
         if isinstance(each, Partial)
-        and _combined(graph, each)
+        and stated(graph, each)
         and (len(cores_of(groups, graph.instances[each.members[0]], workers)) > 1 or platform.cores == 1)
     )
-
-
-def _combined(graph: Graph, partial: Partial) -> bool:
-    """Whether the program says that operators work block by block."""
-    uses = (graph.instances[i].use for i in partial.members)
-    return all(annotated(use).combined for use in uses)
 
 
 def _narrow(graph: Graph, options: Options) -> int:
@@ -288,6 +293,21 @@ def _remarks(nodes: Iterable[Node], groups: Mapping[str, range]) -> Iterator[Dia
             shown = ", ".join(f"`{id_}`" for id_ in alike)
             message = f"the groups {shown} share a worker: there are more groups than workers"
             yield Diagnostic("run-group", message, firsts[alike[1]].use.span, Severity.REMARK)
+
+
+def _unread(graph: Graph) -> Iterator[Diagnostic]:
+    """The inputs whose blocks the program wants operators to get that cannot work on these."""
+    for name in graph.inputs:
+        if (said := source(graph, name).combined) is None:
+            continue
+        found = partial(graph, name)
+        if isinstance(found, Partial) and stated(graph, found):
+            continue
+        reason = f"not all that works on them is in the region `{said.id}`"
+        message = (
+            f"no operator gets blocks of `{name}`: {reason if isinstance(found, Partial) else found.message}"
+        )
+        yield Diagnostic("run-region", message, graph.program.input(name).span, Severity.REMARK)
 
 
 def _check(options: Options) -> None:

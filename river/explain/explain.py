@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from river.classes import evolve
 from river.explain.facts import Explanation, Facts, Sent, VariableFacts
 from river.explain.memory import Growth, growth
-from river.explain.regions import blocks, groups, in_order, regions, serial, shuffles
+from river.explain.regions import blocks, groups, in_order, reads, regions, serial, shuffles
 from river.il.expand import named_operators
 from river.il.model import instance_model
 from river.il.pretty import pretty_decl
@@ -44,7 +44,7 @@ def explain(graph: Graph, name: str, *, several: bool = False, cores: int = 1) -
     placed = groups(graph, cores) if cores > 1 else ()
     if not several:
         return Explanation(name, reasons, facts, regions(graph), shuffles(graph), groups=placed, cores=cores)
-    parts = blocks(graph), in_order(graph)
+    parts = blocks(graph), in_order(graph), reads(graph, cores)
     alone = serial(graph, cores)
     return Explanation(name, reasons, facts, regions(graph), (), alone, *parts, several, placed, cores)
 

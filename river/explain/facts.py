@@ -100,6 +100,14 @@ class InBlocks:
 
 
 @frozen
+class Read:
+    """Inputs of which so many workers read blocks, where they are such files; rows are in the order of the file."""
+
+    readers: int
+    inputs: tuple[str, ...]
+
+
+@frozen
 class NotInBlocks:
     """Operators behind an input that get its items in the order of a file, and why; none if that is so of all behind it."""
 
@@ -121,8 +129,8 @@ class Explanation:
     """What is known of a program. `reasons`: why it is not deterministic by construction; empty if it is.
 
     `several`: these are the operators as several workers run them; then `serial` are those of one worker at a time, and
-    `blocks` those for whom a file is read in parts, `in_order` others behind such inputs that get what these make. `groups`:
-    what is placed on some of `cores` of the machine.
+    `blocks` those for whom a file is read in parts, `in_order` others behind such inputs that get what these make, and `read` the
+    inputs that several workers read. `groups`: what is placed on some of `cores` of the machine.
     """
 
     name: str
@@ -133,6 +141,7 @@ class Explanation:
     serial: tuple[Serial, ...] = ()
     blocks: tuple[InBlocks, ...] = ()
     in_order: tuple[NotInBlocks, ...] = ()
+    read: tuple[Read, ...] = ()
     several: bool = False
     groups: tuple[Placed, ...] = ()
     cores: int = 1

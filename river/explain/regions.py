@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from river.explain.facts import InBlocks, NotInBlocks, Placed, Region, Serial, Shuffle
+from river.explain.facts import InBlocks, NotInBlocks, Placed, Read, Region, Serial, Shuffle
 from river.il.annotations import COMBINE, annotated
 from river.il.costs import costs
 from river.il.groups import core_sets
-from river.il.partial import Partial, partial
+from river.il.partial import Partial, partial, stated
 from river.il.regions import divided, pays
+from river.il.sources import source
 from river.lang import typed
 
 if TYPE_CHECKING:
@@ -61,8 +62,17 @@ def blocks(graph: Graph) -> tuple[InBlocks, ...]:
     return tuple(
         InBlocks(one.input, tuple(graph.instances[i].name for i in one.members), one.exits)
         for one in found
-        if isinstance(one, Partial) and _combined(graph, one)
+        if isinstance(one, Partial) and stated(graph, one)
     )
+
+
+def reads(graph: Graph, cores: int) -> tuple[Read, ...]:
+    """The inputs that several workers read, by how many."""
+    found: dict[int, list[str]] = {}
+    for name in graph.inputs:
+        if (readers := source(graph, name).readers(cores)) > 1:
+            found.setdefault(readers, []).append(name)
+    return tuple(Read(readers, tuple(names)) for readers, names in found.items())
 
 
 def in_order(graph: Graph) -> tuple[NotInBlocks, ...]:
@@ -73,14 +83,10 @@ def in_order(graph: Graph) -> tuple[NotInBlocks, ...]:
     for one in (partial(graph, name) for name in graph.inputs if graph.queues[name].by is None):
         if not isinstance(one, Partial):
             found.setdefault(one.message, [])
-        elif _combined(graph, one):
+        elif stated(graph, one):
             for index, reason in one.others:
                 found.setdefault(reason, []).append(graph.instances[index].name)
     return tuple(NotInBlocks(reason, tuple(names)) for reason, names in found.items())
-
-
-def _combined(graph: Graph, one: Partial) -> bool:
-    return all(annotated(graph.instances[i].use).combined for i in one.members)
 
 
 def serial(graph: Graph, cores: int) -> tuple[Serial, ...]:

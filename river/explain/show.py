@@ -70,6 +70,11 @@ def _program(explanation: Explanation) -> Iterator[str]:
         yield from _listed("in blocks", each.operators, how)
     for each in explanation.in_order:
         yield from _listed("not in blocks", each.operators, each.reason)
+    for each in explanation.read:
+        how = (
+            f"where it is a file of texts, up to {each.readers} workers read blocks of it; rows in its order"
+        )
+        yield from _listed("read", [f"`{name}`" for name in each.inputs], how)
     for how, names in alike.items():
         yield from _listed("parallel", names, how)
     for each in explanation.serial:
@@ -160,6 +165,7 @@ def as_json(explanation: Explanation, remarks: Iterable[Diagnostic], plan: str |
         "serial": [attrs.asdict(one) for one in explanation.serial],
         "blocks": [attrs.asdict(one) for one in explanation.blocks],
         "in_order": [attrs.asdict(one) for one in explanation.in_order],
+        "read": [attrs.asdict(one) for one in explanation.read],
         "groups": [attrs.asdict(one) for one in explanation.groups],
         "remarks": [_diagnostic(remark) for remark in remarks],
     }

@@ -6,11 +6,11 @@ Paper: River §4.2 (`@Fuse`, `@Parallel`, `@Commutative`, `@Keys`, `@Group`); `@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from river.classes import evolve, frozen
 from river.diagnostics import Diagnostic, Note, Rejected, closest
-from river.il.program import Annotation, Use
+from river.il.program import Annotation, Input, Use
 from river.il.trees import Same
 from river.lang import syntax as s
 from river.lang import typed
@@ -355,9 +355,12 @@ def together(uses: Sequence[Use]) -> tuple[Annotation, ...]:
     return (annotation(Cost(spent, known[0].items, last.sent, last.bytes)),)
 
 
-def without(use: Use, *names: str) -> Use:
-    """The use without its annotations of these names: a pass consumes the directive that asked for it."""
-    return evolve(use, annotations=tuple(a for a in use.annotations if a.name not in names))
+Annotated = TypeVar("Annotated", bound=Use | Input)
+
+
+def without(decl: Annotated, *names: str) -> Annotated:
+    """The use, or input, without its annotations of these names: a pass consumes the directive that asked for it."""
+    return evolve(decl, annotations=tuple(a for a in decl.annotations if a.name not in names))
 
 
 def row_type(item: Type) -> Type | None:

@@ -33,7 +33,7 @@ from river.il.trees import fresh, rebuild
 from river.lang import syntax as s
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from river.source import Span
 
@@ -232,15 +232,21 @@ def _declared(program: Program) -> Iterable[tuple[str, str]]:
                 | s.Template(_, s.Operator(name))
             ):
                 yield "operator", name
-            case Input(name) | Output(name) | Queue(name):
+            case Input(name, annotations=annotations):
+                yield "queue", name
+                yield from _identified(annotations)
+            case Output(name) | Queue(name):
                 yield "queue", name
             case Variable(name) | Result(name):
                 yield "variable", name
             case Use(outs, _, ins, annotations):
                 yield from (("queue", end) for end in (*outs, *ins) if not end.startswith("$"))
-                yield from (
-                    (IDENTIFIED[a.name], _word(a)) for a in annotations if a.name in IDENTIFIED and a.args
-                )
+                yield from _identified(annotations)
+
+
+def _identified(annotations: Iterable[Annotation]) -> Iterator[tuple[str, str]]:
+    """What annotations name that stands at several places."""
+    return ((IDENTIFIED[a.name], _word(a)) for a in annotations if a.name in IDENTIFIED and a.args)
 
 
 def _word(annotation: Annotation) -> str:
@@ -303,7 +309,10 @@ class _Renaming:
                 return evolve(
                     decl, name=self.name("operator", name), operator=self.name("operator", operator)
                 )
-            case Input(name) | Queue(name):
+            case Input(name, annotations=annotations):
+                said = tuple(map(self.annotation, annotations))
+                return evolve(decl, name=self.name("queue", name), annotations=said)
+            case Queue(name):
                 return evolve(decl, name=self.name("queue", name))
             case Output(name, _, _, view):
                 return evolve(decl, name=self.name("queue", name), view=view and self.view(view))

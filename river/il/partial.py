@@ -19,6 +19,7 @@ from river.il.combine import combines, may_begin
 from river.il.flow import item_findings
 from river.il.groups import one_group
 from river.il.model import instance_model
+from river.il.sources import source
 from river.lang import typed
 from river.lang import types as t
 
@@ -85,6 +86,12 @@ def partial(graph: Graph, name: str) -> Partial | Note:
     return Partial(name, tuple(maps), tuple(reducers), tuple(exits), tuple(combined), tuple(others))
 
 
+def stated(graph: Graph, partial: Partial) -> bool:
+    """Whether the program says that an input, and the operators behind it, work block by block."""
+    uses = (annotated(graph.instances[i].use) for i in partial.members)
+    return source(graph, partial.input).combined is not None and all(said.combined for said in uses)
+
+
 def _reason(graph: Graph, instance: Instance, first: Sequence[Instance]) -> str | None:
     """Why an operator cannot work block by block, with the `first` one behind the input if there is one."""
     op = instance.operator
@@ -140,4 +147,4 @@ def _whole(graph: Graph, instance: Instance, name: str) -> str | None:
     return None
 
 
-__all__ = ["Partial", "partial"]
+__all__ = ["Partial", "partial", "stated"]

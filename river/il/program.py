@@ -142,6 +142,10 @@ class Program:
         """The input queues."""
         return tuple(d for d in self.decls if isinstance(d, Input))
 
+    def input(self, name: str) -> Input:
+        """The input of this name, which there is."""
+        return next(decl for decl in self.inputs if decl.name == name)
+
     @cached_property
     def outputs(self) -> tuple[Output, ...]:
         """The outputs: queues and views."""

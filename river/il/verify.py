@@ -32,6 +32,7 @@ from river.il.program import (
 from river.il.program import Instance as InstanceDecl
 from river.il.program import Queue as QueueDecl
 from river.il.program import Variable as VariableDecl
+from river.il.sources import check_sources
 from river.il.trees import Same
 from river.lang import check, typed
 from river.lang import syntax as s
@@ -57,8 +58,8 @@ def verify(program: Program, library: Library) -> Graph:
     Raises: Rejected with all errors: il-duplicate-name, il-unknown-operator, il-unknown-queue, il-unknown-variable,
         il-arity, il-queue-type, il-queue-key, il-producers, il-consumers, il-input-produced, il-output-consumed,
         il-no-producer, il-no-consumer, il-variable-type, il-variable-written, il-variable-repeated, il-view, il-result,
-        il-item-type, il-mark, il-mark-counted, the codes of `annotations.check` and `check_regions`, of templates, and the
-        checker's own.
+        il-item-type, il-mark, il-mark-counted, the codes of `annotations.check` and `check_regions`, of `check_sources`,
+        of templates, and the checker's own.
     """
     room()
     return _Verifier(program, library).graph()
@@ -182,6 +183,7 @@ class _Verifier:
             self.errors += annotations.check(instance.use, items)
         if not self.errors:
             self.errors += annotations.check_regions(instances)
+            self.errors += check_sources(self.program.inputs, queues, instances)
             self.combinations(results, instances, variables)
         if self.errors:
             raise Rejected(self.errors)

@@ -518,6 +518,7 @@ def test_the_plan_is_printed():
         "  queue u: bound 64, add#2 -> fir#3",
         "  queue v: bound 16, fir#3 -> turn#4",
         "  queue l: unbounded: part of a loop, turn#4 -> turn#4",
+        "  input xs: up to 2 workers parse a file, whose rows come in its order",
         "  add#0: (q) <- (xs, $s), component 0, locks 0",
         "  add#1: (r) <- (q, $s), component 1, locks 0",
         "  add#2: (u) <- (r, $t), component 2",
@@ -591,7 +592,7 @@ def test_workers_are_handed_firings_on_as_many_narrow_items_as_a_batch_has(type_
     pytest.importorskip("llvmlite")
     program = graph(
         f"operator first(x: {type_}) -> (y: {type_}) {{ on x[{rate}](w) {{ emit y w[0]; }} }}",
-        f"input xs: {type_};", f"output ys: {type_};", "@Parallel(2) @Region(r, seqno_marks) (ys) <- first(xs);",
+        f"input xs: {type_};", f"output ys: {type_};", "@Parallel(2) @Region(r, halo) (ys) <- first(xs);",
     )  # fmt: skip
     (task,) = Engine(BACKEND.plan(program, MACHINE, Options(workers=2, **options)), {}, None)._operators
     assert isinstance(task, Parallel)

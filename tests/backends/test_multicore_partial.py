@@ -381,6 +381,23 @@ def test_the_plan_says_what_works_in_blocks(counts: Compiled) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("operators", "reason"),
+    [
+        ("sum(x: i64; $n: i64) -> () { on x(v) { $n = $n + v; } }", "`sum` does more with `$n` than to accumulate"),
+        ("sum(x: i64; $n: i64) -> () { on x(v) { $n = $n +% v; } }", None),
+    ],
+)  # fmt: skip
+def test_blocks_that_operators_cannot_work_on_are_told(operators: str, reason: str | None) -> None:
+    text = (
+        f"river 1; @Region(r, combine) input x: i64; var $n: i64 = 0; operator {operators}"
+        " @Region(r, combine) ($n) <- sum(x, $n);"
+    )
+    planned = BACKEND.plan(river.compile(text, "river").graph, Platform(4), Options(workers=2))
+    told = [] if reason is None else [f"no operator gets blocks of `x`: {reason}"]
+    assert [(each.code, each.message) for each in planned.remarks] == [("run-region", t) for t in told]
+
+
 def test_what_is_in_another_group_does_not_work_on_the_same_blocks() -> None:
     def planned(of_split: str, of_count: str, workers: int) -> str:
         text = COUNTS.replace("(a, o) <-", f"{of_split} (a, o) <-")

@@ -80,6 +80,16 @@ def test_one_worker_has_no_helpers(file: Path, threads: set[str]) -> None:
     assert threads == {"river-reader"}
 
 
+@pytest.mark.parametrize("said", ["@Parallel(1)", "@Parallel(2) @Region(s, seqno)", ""])
+def test_helpers_parse_where_the_region_of_the_input_says_so(
+    file: Path, threads: set[str], said: str
+) -> None:
+    program = river.compile(PROGRAM.replace("input rows", f"{said} input rows"), "river")
+    found = program.run({"rows": str(file)}, workers=2, optimize=said == "@Parallel(1)")
+    assert len(found["out"]) == ROWS * 3 // 4
+    assert ("river-parser" in threads) == ("Region" in said)
+
+
 @pytest.mark.slow
 def test_no_more_is_read_ahead_than_there_are_helpers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

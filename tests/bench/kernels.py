@@ -20,7 +20,7 @@ PROGRAMS = Path(__file__).parent / "programs"
 class Bench:
     """A program, the kinds of data of its inputs, and how many rows they have.
 
-    `hand`: annotations of operators; `passes` obey them, before the run. `gain`: what the second core is to give at least.
+    `hand`: annotations of operators and inputs; `passes` obey them, before the run. `gain`: what the second core is to give.
     """
 
     inputs: Mapping[str, str]
@@ -66,6 +66,7 @@ BENCHES: Mapping[str, Bench] = {
         {"query": "queries"},
         4_000_000,
         {
+            "query": "@Region(a, combine)",
             "map": "@Region(a, combine) @Parallel(2)",
             "origins_sum": "@Region(a, combine) @Parallel(2)",
             "targets_sum": "@Region(a, combine) @Parallel(2)",
@@ -102,9 +103,13 @@ def annotated(program: str, bench: Bench) -> river.Compiled:
         said = use["said"] if not hand else re.sub(r"@Parallel\(\)\s*", "", use["said"])
         return f"{hand} {said}{use['left']} <- {use['operator']}("
 
+    for name in bench.inputs:
+        said = f"{bench.hand.get(name, '')} @Parallel(2) @Region(read_{name}, seqno) "
+        text = re.sub(rf"^(?=(?:@\w+\([^()]*\)\s*)*input {name}:)", said, text, flags=re.MULTILINE)
     pattern = r"^(?P<said>(?:@\w+\([^()]*\)\s*)*)(?P<left>\([^()]*\)) <- (?P<operator>\w+)\("
     found, uses = re.subn(pattern, told, text, flags=re.MULTILINE)
-    missing = [name for name in bench.hand if name != "*" and f" <- {name}(" not in text]
+    operators = [name for name in bench.hand if name != "*" and name not in bench.inputs]
+    missing = [name for name in operators if f" <- {name}(" not in text]
     assert uses
     assert not missing, missing
     return river.compile(found, lang="river")

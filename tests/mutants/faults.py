@@ -910,6 +910,22 @@ PASSES: Final = (
         "tests/optimizers/test_guards.py::test_fission_says_why_not",
     ),
     Mutant(
+        "blocks-unasked",
+        "several workers parse a file though no region of its input says so",
+        "river/il/sources.py",
+        "if self.blocks is None:",
+        "if False:",
+        "tests/backends/test_native_helpers.py::test_helpers_parse_where_the_region_of_the_input_says_so",
+    ),
+    Mutant(
+        "blocks-for-nobody",
+        "the region of an input is not that of the operator that takes its items",
+        "river/il/sources.py",
+        "elif region.what == COMBINE and region not in first:",
+        "elif False:",
+        "tests/river/test_verify.py::test_regions_of_inputs_are_checked",
+    ),
+    Mutant(
         "windows-without-their-halo",
         "each replica gets only the items that its windows do not share with the next",
         "optimizers/expand.py",

@@ -171,7 +171,8 @@ def test_each_exit_is_put_together_as_who_reads_it_asks() -> None:
 
 def test_an_order_that_is_seen_is_not_given_up() -> None:
     for region in ("@Parallel(2) @Region(r, seqno_marks)", "@Region(r, combine)"):
-        text = f"{BOTH}{region} (z, a) <- both(x); {region} ($n) <- sum(a, $n); {region} @Exits(r, unordered) (y) <- few(z);"
+        read = f"{BOTH.replace('input x', '@Region(r, combine) input x')}" if "combine" in region else BOTH
+        text = f"{read}{region} (z, a) <- both(x); {region} ($n) <- sum(a, $n); {region} @Exits(r, unordered) (y) <- few(z);"
         apart, remarks = opted(text, Expand())
         assert "merge" not in apart.text
         assert remarks == ["no expand: `y` is to leave the region `r` in any order, which can be seen"]

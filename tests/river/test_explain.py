@@ -189,7 +189,7 @@ def test_the_reference_backend_prints_the_program_of_the_calculus():
 
 
 def test_what_leaves_blocks_is_told():
-    program = """river 1; input x: i64; output y: i64; var $n: i64 = 0;
+    program = """river 1; @Region(r, combine) input x: i64; output y: i64; var $n: i64 = 0;
     operator both(x: i64) -> (a: i64, b: i64) { on x(v) { emit a v; emit b v; } }
     operator sum(x: i64; $n: i64) -> () { on x(v) { $n = $n +% v; } }
     @Region(r, combine) (y, a) <- both(x); @Region(r, combine) ($n) <- sum(a, $n);"""

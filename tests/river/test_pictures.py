@@ -26,7 +26,7 @@ BODIES = sorted((ROOT / "tests" / "bodies").glob("*.river"))
 SHARED = """\
 river 1;
 type Row = {k: string, v: i64};
-input a: Row;
+@Region(r2, combine) input a: Row;
 input b: Row;
 var $m: map<string, i64> = {};
 var $n: i64 = 0;
@@ -38,7 +38,7 @@ operator tag(x: Row) -> (o: Row) { on x(r) { emit o r; } }
 operator ask(x: Row; $m: map<string, i64>, $n: i64) -> (out: Row) {
   on x(r) { $n = $n +% 1; emit out {k: r.k, v: get($m, r.k, 0) +% $n}; }
 }
-@Group(left) @Parallel(2) @Region(r1, seqno, k, v) @Fuse(one) (c) <- tag(a);
+@Group(left) @Parallel(2) @Region(r1, seqno, k, v) @Region(r2, combine) @Fuse(one) (c) <- tag(a);
 @Group(left) @Fuse(one) @Region(r2, combine) ($m) <- add(c, $m);
 @Group(right) (d) <- tag(b);
 @Group(right) @Parallel(4) (e, $n) <- ask(d, $m, $n);
@@ -117,7 +117,7 @@ def test_private_variables_hang_below_their_operator_and_shared_ones_at_the_bott
 def test_frames_links_and_views(shared):
     assert [(f.label, [shared.nodes[m].name for m in f.members]) for f in shared.frames] == [
         ("region r1, by k, v", ["tag"]),
-        ("region r2, in blocks", ["add"]),
+        ("region r2, in blocks", ["tag", "add"]),
         ("segment one", ["tag", "add"]),
         ("group left", ["tag", "add"]),
         ("group right", ["tag", "ask"]),

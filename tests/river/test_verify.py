@@ -432,7 +432,7 @@ TWO = f"{FORWARD}input a: R; output c: R;\n"
         ("@Parallel(2) @Region(r, seqno)", "@Parallel(3) @Region(r, seqno)", ["il-region"]),
         ("@Region(r, seqno, m)", "@Region(r, seqno, m)", ["il-annotation-key"]),
         ("@Region(r, seqno, k) @Exits(r, unordered)", "", []),
-        ("@Region(r, combine)", "@Region(r, combine) @Exits(r, seqno)", []),
+        ("@Region(r, combine)", "@Region(r, combine) @Exits(r, seqno)", ["il-region"]),
         ("@Region(r, seqno, k)", "@Region(r, seqno, k) @Exits(r, unordered)", []),
         ("@Region(r, seqno, k) @Exits(r, seqno)", "@Region(r, seqno, k)", ["il-region"]),
         ("@Region(r, seqno, k) @Exits(r, seqno, seqno)", "", ["il-region"]),
@@ -448,6 +448,45 @@ def test_regions_are_checked(first: str, second: str, codes: list[str]) -> None:
         assert refused(text) == codes
     else:
         assert accepted(text).instances
+
+
+READ = {
+    "in the order of the file": ("@Parallel(2) @Region(s, seqno)", "", None),
+    "in the region of who takes it": ("@Region(r, combine)", "@Region(r, combine)", None),
+    "both": ("@Region(r, combine) @Region(s, seqno)", "@Region(r, combine) @Region(q, round_robin)", None),
+    "strategy": (
+        "@Region(s, round_robin)",
+        "",
+        "`round_robin` is no way to read the input `a`",
+    ),
+    "keys": ("@Region(s, seqno, k)", "", "`seqno` by keys is no way to read the input `a`"),
+    "with operators": (
+        "@Region(r, seqno)",
+        "@Region(r, seqno, k)",
+        "the region `r` of the input `a` has operators",
+    ),
+    "who takes it": (
+        "@Region(r, combine)",
+        "",
+        "what takes the items of `a` is not in the region `r`, which gets its blocks",
+    ),
+    "no input": ("", "@Region(r, combine)", "`pass` is in the region `r` of blocks, and no input is"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", READ)
+def test_regions_of_inputs_are_checked(name: str) -> None:
+    before, use, message = READ[name]
+    text = f"{FORWARD}{before} input a: R; output b: R;\n{use} (b) <- pass(a);"
+    if message is None:
+        assert accepted(text).instances
+        return
+    with pytest.raises(Rejected) as rejected:
+        accepted(text)
+    assert [(each.code, each.message) for each in rejected.value.diagnostics] == [("il-region", message)]
+    assert refused(f"{FORWARD}@Region(r) input a: R; output b: R; (b) <- pass(a);") == [
+        "il-annotation-argument"
+    ]
 
 
 def test_annotations_of_uses_are_checked() -> None:
