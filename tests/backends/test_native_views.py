@@ -90,6 +90,28 @@ def test_rows_stand_in_the_total_order(type_: t.Type) -> None:
         assert repr(made) == repr(sorted(rows, key=total_key(type_)))
 
 
+@pytest.mark.parametrize("least", [-(1 << 63), -3, (1 << 63) - 5])
+def test_rows_of_which_several_parts_fit_into_a_word_stand_in_the_total_order(least: int) -> None:
+    random = seeds.chance("order of near rows", least)
+    pages = ["/shop/page-1", "/shop/page-12", "/shop/page", "/shop/pa", "/shop/p"]
+    type_ = record(t.I64, t.STRING, t.I32)
+    rows = [
+        (
+            least + random.randrange(5),
+            random.choice(pages[: 2 + 3 * (random.random() < 0.1)]),
+            random.randrange(9),
+        )
+        for _ in range(400)
+    ]
+    made = [row for part in ranked(Batch.of(type_, rows)).parts(100) for row in part.values()]
+    assert made == sorted(rows)
+    numbers = [(n, k) for n, _, k in rows]
+    made = [
+        row for part in ranked(Batch.of(record(t.I64, t.I32), numbers)).parts(100) for row in part.values()
+    ]
+    assert made == sorted(numbers)
+
+
 def test_rows_in_order_are_not_moved() -> None:
     assert ranked(Batch.of(t.I64, [-1, 0, 0, 7])).order is None
     assert ranked(Batch.of(t.I64, [])).order is None

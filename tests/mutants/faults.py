@@ -1500,6 +1500,14 @@ NATIVE: Final = (
         "tests/backends/test_native_views.py::test_rows_stand_in_the_total_order",
     ),
     Mutant(
+        "packed-text-decided-early",
+        "rows whose numbers and first word of a text are equal count as decided",
+        "backends/native/runtime/rank.rt",
+        "parts - 1, 0) & 255 != GOES:",
+        "parts - 1, 0) & 255 != GOES + 1:",
+        "tests/backends/test_native_views.py::test_rows_of_which_several_parts_fit_into_a_word_stand_in_the_total_order",
+    ),
+    Mutant(
         "view-of-the-first-shard",
         "of a map that several workers keep, only the first part's rows are shown",
         "backends/multicore/variables.py",
