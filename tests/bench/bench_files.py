@@ -7,7 +7,7 @@ is a file; only by fresh processes, River's is the command `river run`. `parquet
 writers' own settings.
 
 Each way runs in processes of its own, which take turns, pinned to one core and to two. `fresh` is a process from its start to its
-end, with one run; `warm` the least of two later runs in it. Seconds of the processors and by the clock; behind DuckDB's stands how
+end, with one run; `warm` the least of two later runs. Seconds of the processors and by the clock; behind DuckDB's stands how
 many times River's it takes. The answers are compared as bags.
 
 Run: python tests/bench/bench_files.py [--rows N] [--runs N] [--jobs tables,filter,parquet] [--cores 1,2]
