@@ -48,12 +48,13 @@ def played(
     reading: float,
     *,
     batch: int = 64,
+    bound: int = 1024,
     **costs: float,
 ) -> tuple[Played, Model]:
     """Turns of so many items, each of which takes every operator `cost` seconds, or what `costs` says of that operator."""
     graph = verify(parse(Source("test.river", "\n".join(["river 1;", *lines]))), Library.of({}))
     divided = after(graph, REGIONS, workers)
-    plan = BACKEND.plan(divided, Platform(workers), Options(workers=workers, batch=batch, bound=1024))
+    plan = BACKEND.plan(divided, Platform(workers), Options(workers=workers, batch=batch, bound=bound))
     takes = {node.instance.name: costs.get(node.instance.name.split("#")[0], cost) for node in plan.nodes}
     model = planned(plan, takes, [size] * turns, reading)
     found = play(model)
@@ -144,3 +145,14 @@ def test_while_the_reader_waits_its_processor_takes_part_in_steps_that_are_light
 def test_nobody_is_woken_where_one_operator_has_nearly_all_the_work() -> None:
     assert waited(2, first=0.1e-6, most=3.2e-6, last=0.1e-6).woken < 9
     assert waited(2, first=0.4e-6, most=0.4e-6, last=0.4e-6).woken < 9
+
+
+def test_what_a_worker_has_to_do_until_the_reader_waits_again_counts_and_not_what_a_turn_makes() -> None:
+    """Of eight turns a step takes all: to read them takes 1 ms, what they make 3.4 ms, and none of it 1.5 ms."""
+    costs = {"first": 0.7e-6, "most": 1.4e-6, "last": 1.3e-6}
+    one, two = (
+        played(CHAIN, workers, 0.0, 800, 125, 125e-6, batch=1000, bound=8192, **costs)[0]
+        for workers in (1, 2)
+    )
+    assert one.seconds > 800 * 125 * 3.3e-6
+    assert two.seconds < 0.75 * one.seconds

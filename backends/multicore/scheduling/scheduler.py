@@ -17,6 +17,7 @@ from __future__ import annotations
 from enum import Enum, auto
 from itertools import islice
 from math import inf
+from operator import add
 from typing import TYPE_CHECKING, Final
 
 from backends.multicore.scheduling.task import Outcome, State
@@ -35,6 +36,9 @@ HANDOVER: Final = 200e-6
 
 WAKE: Final = 1500e-6
 """The same for all steps that one more worker has to do: it fetches what is in the cache of the one that is awake."""
+
+GAINED: Final = 0.25
+"""Which part of the work another worker must be able to do for it to be woken while the reader waits."""
 
 READS: Final = 2e-3
 """Seconds after a turn for which the reader is taken to be at work on the next one, and not to wait for it."""
@@ -108,8 +112,11 @@ class Scheduler:
         self._between = 0.0  # seconds of the reader for reading a turn, and then for helping, smoothed
         self._helping = 0.0
         self._stepping = [0.0] * len(tasks)  # seconds of each task since a turn was read
-        self._others = 0.0  # seconds of all tasks but the longest for a turn, smoothed
-        self._working = 0.0  # and of all of them
+        self._stepped = [0.0] * len(tasks)  # and before, since the reader had to wait for room
+        self._read = 0.0  # seconds of the reader for reading, since then
+        self._spare = (
+            0.0  # seconds that one more worker would have had to do from one such wait to the next, smoothed
+        )
         self._widths = Widths(tasks, workers, widths if workers > 1 else "fixed")
         self._show = show
 
@@ -163,10 +170,10 @@ class Scheduler:
         if not self.wanted:
             return False
         self.reader = ReaderState.SENDING
-        self._between += (now - self._sent_at - self._between) / 8
-        working = sum(self._stepping)
-        self._working += (working - self._working) / 8
-        self._others += (working - max(self._stepping, default=0.0) - self._others) / 8
+        between = now - self._sent_at
+        self._between += (between - self._between) / 8
+        self._read += between
+        self._stepped = [*map(add, self._stepped, self._stepping)]
         wider = self._widths.turn(self._stepping, now)
         self._stepping = [0.0] * len(self._stepping)
         for task in wider:
@@ -214,6 +221,7 @@ class Scheduler:
                 queue.want(now)
             self._full = full
             self.reader = ReaderState.BLOCKED
+            self._waits()
             self._attend()
             self._call(0, now)
         return True
@@ -359,15 +367,30 @@ class Scheduler:
         if heavy and not self._crowded(now):
             self._rouse(heavy)
         elif self.reader is ReaderState.BLOCKED and self._holds_up(mine):
+            self._spare -= HANDOVER
             self._rouse()
 
-    def _holds_up(self, mine: int) -> bool:
-        """Whether the processor of the reader, which waits for room, would have something to do for longer than waking takes.
+    def _waits(self) -> None:
+        """The reader waits for room: what its processor would have had to do since it did so before is added up.
 
-        Each step may be light, and those of a turn together take much longer than to read it, and than those of one task.
+        That is what all steps took longer than reading, and longer than those of one task, which go one after the other. A
+        small part of them is not worth it.
+        """
+        if not self._read:  # it still waits with the same turn
+            return
+        working = sum(self._stepped)
+        spare = min(working - self._read, working - max(self._stepped, default=0.0))
+        self._spare = min(max(0.0, self._spare + spare - GAINED * working), 2 * WAKE)
+        self._stepped = [0.0] * len(self._stepped)
+        self._read = 0.0
+
+    def _holds_up(self, mine: int) -> bool:
+        """Whether the processor of the reader, which waits for room, could have done what takes longer than waking somebody.
+
+        Each step may be light, and so may be all that a turn makes: as long as turns wait, more of it comes.
         """
         first = next(islice(self._ready, mine, None))
-        return first.index not in self._near and min(self._working - self._between, self._others) > WAKE
+        return first.index not in self._near and self._spare > WAKE
 
     def _crowded(self, now: float) -> bool:
         """Whether the reader and the workers that are awake have all processors."""
