@@ -63,7 +63,7 @@ def played(
 
 
 def heavy(lines: tuple[str, ...], workers: int, **costs: float) -> tuple[Played, Model]:
-    return played(lines, workers, 50e-6, 500, 64, 20e-6, batch=64, **costs)
+    return played(lines, workers, 50e-6, 500, 64, 20e-6, batch=64, bound=1024, **costs)
 
 
 @pytest.mark.parametrize("workers", [1, 2, 4, 8])
@@ -130,7 +130,7 @@ CHAIN = (
 
 def waited(workers: int, **costs: float) -> Played:
     """Turns that are sooner read than handled, of which not two find room, each a batch."""
-    return played(CHAIN, workers, 0.0, 100, 1000, 1e-3, batch=1000, **costs)[0]
+    return played(CHAIN, workers, 0.0, 100, 1000, 1e-3, batch=1000, bound=1024, **costs)[0]
 
 
 def test_while_the_reader_waits_its_processor_takes_part_in_steps_that_are_light_each() -> None:
