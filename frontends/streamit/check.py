@@ -14,6 +14,7 @@ from frontends.streamit.code import (
     Open,
     Surroundings,
     filled,
+    measured,
     parts,
     shown,
 )
@@ -695,9 +696,7 @@ class _Checker:
 
 def _measured(local: ty.Local, param: c.Param) -> ty.Local:
     """A parameter whose sizes are those of what is given, where none are written."""
-    given: ty.Type = ty.VOID  # only its sizes are asked for
-    for depth in reversed(range(len(param.type.sizes))):
-        given = ty.Vector(given, ty.Size(ty.INT, local, depth, span=local.span))
+    given = measured(local, len(param.type.sizes))
     return evolve(local, type=filled(local.type, param.type.sizes, given))
 
 

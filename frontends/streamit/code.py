@@ -259,6 +259,11 @@ class BodyChecker:
             "streamit-misplaced", f"{what} has no place in {self.place.value}", span, help_line
         )
 
+    @property
+    def runs(self) -> bool:
+        """Whether the code runs when the graph is made."""
+        return self.place is CodePlace.BUILD or self.around.alone
+
     # -- types
 
     def type(self, expr: c.TypeName, *, open_: bool = False) -> ty.Type:
@@ -283,7 +288,12 @@ class BodyChecker:
         """The type of a variable, and its first value, which says the sizes that are left out."""
         wanted = self.value_type(expr, open_=value is not None)
         node = None if value is None else self.expr(value, wanted)
-        return (wanted if node is None else filled(wanted, expr.sizes, node.type)), node
+        if node is None:
+            return wanted, None
+        given = node.type
+        if self.runs and isinstance(root(node), ty.Local | ty.Param) and pure(node):
+            given = measured(node, len(expr.sizes))
+        return filled(wanted, expr.sizes, given), node
 
     def struct(self, expr: c.TypeName) -> ty.Type:
         """A struct, or a complex number."""
@@ -299,7 +309,7 @@ class BodyChecker:
 
     def closed(self, node: ty.Expr, span: Span | None, params: frozenset[str] = frozenset()) -> ty.Expr:
         """A size or a rate, by what is known when the graph is made, and `params` of a function; refuses what is not."""
-        if self.place is CodePlace.BUILD or self.around.alone:
+        if self.runs:
             return node
         node = self.known(node)
         others = (part for part in walk(node) if not isinstance(part, CLOSED))
@@ -411,6 +421,8 @@ class BodyChecker:
                     kind, value = self.sized(type_, name.value)
                 elif whole is not None and name.value is not None:
                     value = self.expr(name.value, whole)
+            if self.runs:
+                kind = self.snapshot(kind or ty.INT, found)
             local = self.declare(name.name, kind or ty.INT, name.span)
             if value is not None and local.type == ty.INT and name.name not in self.around.changed:
                 known = self.known(value)
@@ -418,6 +430,22 @@ class BodyChecker:
                     self.values[local.key] = known
             found.append(ty.Declare(local.key, local.type, value, span=name.span))
         return found[0] if len(found) == 1 else ty.Block(tuple(found), span=span)
+
+    def snapshot(self, type_: ty.Type, before: list[ty.Stmt]) -> ty.Type:
+        """The type of a variable of code that runs when the graph is made: what its sizes name may change, the array does not.
+
+        `before` gets the declarations of what its sizes are now.
+        """
+        if not isinstance(type_, ty.Vector):
+            return type_
+        size = type_.size
+        known = isinstance(size, ty.Constant) or (isinstance(size, ty.Local) and size.key[0] == "#")
+        if not known and not any(isinstance(node, ty.Update) for node in walk(size)):
+            self.count += 1
+            kept = ty.Local(ty.INT, f"#{self.mark}{self.count}", span=size.span)
+            before.append(ty.Declare(kept.key, ty.INT, size, span=size.span))
+            size = kept
+        return ty.Vector(self.snapshot(type_.item, before), size)
 
     def effect(self, word: str, args: Sequence[c.Expr], call: c.Call) -> ty.Stmt:
         """`push(e);`, `print(e);`, `println(e);`."""
@@ -1082,7 +1110,7 @@ class BodyChecker:
             raise self.report.error("streamit-constant", "the name of a file is written as it is", path.span)
         type_ = ty.Vector(LOADS[name], self.closed(self.expr(args[1], ty.INT), args[1].span))
         load = ty.Load(type_, path.value, span=span)
-        if self.place is CodePlace.BUILD or self.around.alone:
+        if self.runs:
             return load
         captures = self.around.captures
         known = next((x for x in captures.values() if x.value == load), None)
@@ -1179,6 +1207,14 @@ def filled(wanted: ty.Type, written: Sequence[c.Expr | None], given: ty.Type) ->
         return wanted
     size = given.size if written[0] is None else wanted.size
     return ty.Vector(filled(wanted.item, written[1:], given.item), size)
+
+
+def measured(array: ty.Expr, depth: int) -> ty.Type:
+    """A type of which only the sizes are asked for: those that the array has, `depth` deep."""
+    found: ty.Type = ty.VOID
+    for inner in reversed(range(depth)):
+        found = ty.Vector(found, ty.Size(ty.INT, array, inner, span=array.span))
+    return found
 
 
 def sizes_of(type_: ty.Type) -> tuple[ty.Expr, ...]:
