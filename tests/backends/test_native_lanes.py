@@ -82,6 +82,35 @@ BODIES = {
         var q: array<f32, 40> = fill(0.0);
         for i in 0 .. 40 { q[39 - i] = w[i] - w[i + 30]; }
         for each in q { emit y each; } } }"""),
+    "in another order": ("f32", """operator f(x: f32) -> (y[push 17]: f32) {
+      on x[pop 24](w) {
+        var a: array<f32, 40> = zero();
+        for i in 0 .. 24 { a[i] = w[i] * 0.5; }
+        for i in 0 .. 16 { a[39 - i] = a[i + 1] - a[23 - i]; }
+        for i in 1 .. 18 { emit y a[i + 22]; } } }"""),
+    "of the window": ("i32", """operator f(x: i32) -> (y[push 20]: i32) {
+      on x[pop 29](w) { for i in 0 .. 20 { emit y w[i + 5]; } } }"""),
+    "of a longer window": ("i32", """operator f(x: i32) -> (y[push 20]: i32) {
+      on x[peek 40, pop 29](w) { for i in 0 .. 20 { emit y w[i + 15]; } } }"""),
+    "zeros that are read": ("i32", """operator f(x: i32) -> (y[push 12]: i32) {
+      on x[pop 2](w) {
+        var a: array<i32, 4> = zero(); var b: array<i32, 4> = zero(); var c: array<i32, 4> = zero();
+        for i in 0 .. 3 { a[i] = w[0]; }
+        for i in 0 .. 4 { if w[1] > 0 { b[i] = w[1]; } }
+        for i in 0 .. 4 { c[i] = w[1]; if i > 0 { c[3 - i] = c[3 - i] +% c[i]; } }
+        for i in 0 .. 4 { emit y a[i]; emit y b[i]; emit y c[i]; } } }"""),
+    "loops that are left": ("i32", """operator f(x: i32) -> (y[push 8]: i32) {
+      on x[pop 2](w) {
+        for k in 0 .. 2 {
+          var a: array<i32, 4> = zero();
+          for i in 0 .. 4 { if i == 2 + k { break; } a[i] = w[k]; }
+          for i in 0 .. 4 { emit y a[i]; } } } }"""),
+    "a product": ("f64", """operator f(x: f64) -> (y[push 25]: f64) {
+      on x[pop 50](w) {
+        for i in 0 .. 5 { for j in 0 .. 5 {
+          var s: f64 = 0.0;
+          for k in 0 .. 5 { s = s + w[i * 5 + k] * w[25 + k * 5 + j]; }
+          emit y s; } } } }"""),
     "truths": ("bool", """operator f(x: bool) -> (y[push 2]: bool) {
       on x[peek 5, pop 3](w) { var p = w[0] and w[1]; if w[2] { p = p | w[3]; } emit y p; emit y p == w[4]; } }"""),
     "functions with places": ("f32", """type P = {sum: f32, most: f32};
@@ -167,7 +196,17 @@ def test_the_row_of_a_trap(row: int) -> None:
 
 
 @pytest.mark.optimised
-@pytest.mark.parametrize(("peek", "pop", "push"), [(1, 1, 1), (20, 1, 2), (3, 2, 3), (9, 5, 1), (40, 20, 1)])
+@pytest.mark.parametrize(
+    ("peek", "pop", "push"),
+    [
+        (1, 1, 1),
+        (20, 1, 2),
+        (3, 2, 3),
+        (9, 5, 1),
+        (40, 20, 1),
+        pytest.param(17, 17, 20, marks=pytest.mark.slow),
+    ],
+)
 def test_the_last_rows(peek: int, pop: int, push: int) -> None:
     """However many rows there are, and wherever they begin: the last block may fire some again."""
     emits = " ".join(f"emit y w[{k % peek}] * s - {k + 2}.0;" for k in range(push))

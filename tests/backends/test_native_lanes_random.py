@@ -135,7 +135,7 @@ class Writer:
 def programs(draw: st.DrawFn) -> tuple[str, str, list[Any]]:
     """The text of an operator, its type, and items."""
     type_ = draw(st.sampled_from(("f32", "i32", "f64", "i64")))
-    pop, push = draw(st.sampled_from((1, 1, 2, 5, 8, 17))), draw(st.integers(1, 3))
+    pop, push = draw(st.sampled_from((1, 1, 2, 5, 8, 17, 20))), draw(st.integers(1, 3))
     peek = max(8, pop)
     writer = Writer(draw, type_, peek)
     writer.names.append("v0")
@@ -154,6 +154,7 @@ operator f(x: {type_}) -> (y[push {push}]: {type_}) {{
     {body}
   }}
 }}"""
+    text = text.replace("fill(v0)", draw(st.sampled_from(("fill(v0)", "zero()"))))
     firings = draw(st.integers(60, 100))
     items = numbers(type_, firings * pop + peek, draw(st.integers(0, 1 << 30)))
     return text, type_, items

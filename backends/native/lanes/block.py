@@ -12,17 +12,18 @@ from typing import TYPE_CHECKING
 
 from backends.native.contract import STOP
 from backends.native.ir import Builder, FunctionText
-from backends.native.jit import host
 from backends.native.lanes import shuffle
 from backends.native.lanes.body import Body
 from backends.native.lanes.leaves import item_kind, item_size, leaves
 from backends.native.lanes.places import LaneValue, Leaf
+from backends.native.lanes.prefetch import Prefetch, Stream
 from backends.native.lanes.uniformity import (
     Fireable,
     Lanes,
     Scalar,
     written,
 )
+from backends.native.lanes.vectors import registers
 from backends.native.layout import Unsupported, columns
 from backends.native.lower import outputs, values
 from backends.native.lower.firing import PARAMETERS, empty, leave, prologue
@@ -35,6 +36,8 @@ from river.lang import types as t
 from river.lang.trees import reached, root
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from backends.native.module import Module
 
 
@@ -97,6 +100,7 @@ def _lanes(
     width = _width(op, handler, plan)
     body = Body(f, width, plan=plan)
     body.outputs()
+    body.last = handler.body.items[-1] if handler.body.items else None
     windows = _windows(f, handler, plan)
     limit = b.op(f"load i64, ptr {f.context('limit')}")
     outs = {i: output(f, i) for i, count in enumerate(plan.counts) if count}
@@ -127,6 +131,10 @@ def _lanes(
     again = b.op(f"sub nsw i64 {row}, {start}")
     ends = {i: _reserve(f, op.outs[i].type, outs[i], limit, plan.counts[i], again, width) for i in outs}
     b.do(f"store {body.vector('i1')} zeroinitializer, ptr {body.hits}")
+    squares = sum(_dealt_squares(window, width) for window in windows)
+    squares += sum(_sent_squares(op.outs[i].type, plan.counts[i], width) for i in outs)
+    body.prefetch = Prefetch(b, [*_sent(body, outs, ends), *_read(body, windows, start)], squares)
+    body.prefetch.begin(handler.body)
     for window in windows:
         place = _dealt(body, window, start)
         body.bind(window.slot, place if handler.windows else body.read(body.element(place, "0")))
@@ -183,7 +191,7 @@ def _width(op: typed.Operator, handler: Fireable, plan: Lanes) -> int:
     if large:
         return 16
     if live > 8:
-        return 32 if not wide and _sums(op, handler.body) and live * 32 * 4 <= _registers() else 16
+        return 32 if not wide and _sums(op, handler.body) and live * 32 * 4 <= registers() else 16
     return (64 if live <= 3 else 32) // (2 if wide else 1)
 
 
@@ -198,13 +206,6 @@ def _sums(op: typed.Operator, body: typed.Block) -> bool:
         if isinstance(source := root(place), typed.Local)
     }
     return all(item.slot in inside for item in body.items if isinstance(item, typed.Var))
-
-
-def _registers() -> int:
-    """Bytes of the vector registers of this processor, a few left for what comes and goes."""
-    features = host().features.split(",")
-    count, size = (32, 64) if "+avx512f" in features else (16, 32) if "+avx2" in features else (16, 16)
-    return (count - 4) * size
 
 
 def _windows(f: Frame, handler: Fireable, plan: Lanes) -> list[_Window]:
@@ -239,9 +240,54 @@ def _dealt(body: Body, window: _Window, row: str) -> LaneValue:
         length = groups * size
         body.take(length * window.pop * item_size(leaf))
         to = body.memory(leaf, -(-length * window.pop // body.lanes))
-        shuffle.deal(b, f.module, kind, window.pop, items, to, groups, length)
+        shuffle.deal(b, f.module, kind, window.pop, items, to, groups, length, body.beside)
         made.append(Leaf(leaf, to, length, phases=0 if window.peek <= window.pop else window.pop))
     return LaneValue(t.Array(window.item, window.peek), tuple(made), ("0",) * len(made))
+
+
+def _dealt_squares(window: _Window, lanes: int) -> int:
+    """How many squares of a block are dealt."""
+    kinds = [item_kind(leaf) for leaf, _ in leaves(window.item)]
+    return sum(
+        shuffle.squares(kind, window.pop, window.groups(lanes, shuffle.square(kind))) for kind in kinds
+    )
+
+
+def _sent_squares(type_: t.Type, count: int, lanes: int) -> int:
+    """How many squares of a block are gathered."""
+    kinds = [item_kind(leaf) for leaf, _ in leaves(type_)]
+    return sum(shuffle.squares(kind, count, lanes // shuffle.square(kind)) for kind in kinds)
+
+
+def _read(body: Body, windows: Sequence[_Window], row: str) -> Iterator[Stream]:
+    """What the next block reads of windows that are dealt by squares, which take a little of many lines.
+
+    By itself the processor fetches only what is gone through in order.
+    """
+    b, f = body.b, body.f
+    for window in windows:
+        for k, (leaf, _) in enumerate(leaves(window.item)):
+            kind = item_kind(leaf)
+            if window.pop >= shuffle.square(kind):
+                next_ = b.op(f"mul nsw i64 {b.op(f'add nsw i64 {row}, {body.lanes}')}, {window.pop}")
+                begin = b.op(f"getelementptr {kind}, ptr {f.columns[window.column + k]}, i64 {next_}")
+                yield Stream(begin, body.lanes * window.pop * item_size(leaf), written=False)
+
+
+def _sent(body: Body, outs: dict[int, str], ends: dict[int, str]) -> Iterator[Stream]:
+    """Where the next block sends what is gathered by squares."""
+    b = body.b
+    for i, block in outs.items():
+        count = body.plan.counts[i]
+        for k, (leaf, _) in enumerate(leaves(body.f.operator.outs[i].type)):
+            kind = item_kind(leaf)
+            if count >= shuffle.square(kind):
+                column = b.op(
+                    f"load ptr, ptr {b.op(f'getelementptr inbounds i64, ptr {block}, i64 {3 + k}')}"
+                )
+                next_ = b.op(f"add nsw i64 {ends[i]}, {count * body.lanes}")
+                begin = b.op(f"getelementptr {kind}, ptr {column}, i64 {next_}")
+                yield Stream(begin, count * body.lanes * item_size(leaf), written=True)
 
 
 def _reserve(
@@ -282,7 +328,7 @@ def _deliver(body: Body, out: int, block: str, before: str) -> None:
             b.do(f"store {wide} {found}, ptr {to}, align {align}")
         else:
             groups = body.lanes // shuffle.square(kind)
-            shuffle.gather(b, f.module, kind, count, leaf.base, to, groups, body.lanes)
+            shuffle.gather(b, f.module, kind, count, leaf.base, to, groups, body.lanes, body.beside)
     after = b.op(f"add nsw i64 {before}, {count * body.lanes}")
     for place in (block, b.op(f"getelementptr inbounds i64, ptr {block}, i64 2")):
         b.do(f"store i64 {after}, ptr {place}")

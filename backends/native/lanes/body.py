@@ -11,24 +11,26 @@ from typing import TYPE_CHECKING, assert_never
 
 from backends.native.idioms import if_
 from backends.native.lanes import operations
-from backends.native.lanes.leaves import has_arrays, leaves
+from backends.native.lanes.indices import filled, repeated, sum_of
+from backends.native.lanes.leaves import has_arrays, leaves, room
 from backends.native.lanes.places import LaneValue, Vector
 from backends.native.lanes.uniformity import sends
-from backends.native.lanes.vectors import Found, Same, Vectors
+from backends.native.lanes.vectors import Found, Same, Vectors, registers
 from backends.native.layout import Unsupported
 from backends.native.lower import expressions as scalar
 from backends.native.lower.frame import Loop
 from backends.native.lower.statements import statement
 from backends.native.lower.values import Memory, Scalar, Value
-from river.classes import define, field
+from river.classes import define, evolve, field
 from river.lang import typed
 from river.lang import types as t
-from river.lang.check.rates import emitted
+from river.lang.check.rates import bounds, emitted
 from river.lang.trees import reached, root
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from backends.native.lanes.prefetch import Prefetch
     from backends.native.lanes.uniformity import Lanes, Path
 
 Names = dict[int, tuple[Vector | LaneValue, int]]
@@ -44,6 +46,9 @@ class Body(Vectors):
     sent: dict[int, int | None] = field(factory=dict[int, "int | None"])  # so far; None: in a counter
     counters: dict[int, str] = field(factory=dict[int, str])
     path: Path = ()
+    prefetch: Prefetch | None = None
+    last: typed.Stmt | None = None  # of the handler
+    unread: set[int] = field(factory=set[int])  # variables, by identity, of which nobody reads the zeros
 
     def bind(self, slot: int, value: Vector | LaneValue) -> None:
         """Gives a slot a value that varies. The scalar code may only ask an array for its length."""
@@ -227,7 +232,9 @@ class Body(Vectors):
 
     def block(self, body: typed.Block) -> None:
         """The statements one after the other."""
-        for item in body.items:
+        for i, item in enumerate(body.items):
+            if isinstance(item, typed.Var) and _is_zero(item.value) and filled(item, body.items[i + 1 :]):
+                self.unread.add(id(item))
             if self.varies(item):
                 self.statement(item)
             else:
@@ -242,7 +249,7 @@ class Body(Vectors):
                 assert isinstance(found, Vector | LaneValue)  # noqa: S101 - it varies
                 self.bind(slot, found)
             case typed.Var(slot, _, expr):
-                self.variable(slot, expr)
+                self.variable(slot, expr, zeros=id(item) not in self.unread)
             case typed.Assign(target, expr):
                 self.assign(target, expr)
             case typed.Branch():
@@ -274,11 +281,12 @@ class Body(Vectors):
             case _:
                 assert_never(item)
 
-    def variable(self, slot: int, expr: typed.Expr) -> None:
-        """A new variable."""
+    def variable(self, slot: int, expr: typed.Expr, *, zeros: bool) -> None:
+        """A new variable. `zeros`: somebody reads that it begins with them, if it does."""
         place = self.place(expr.type)
-        if isinstance(expr, typed.Apply) and expr.operation == "zero":
-            self.clear(place)
+        if _is_zero(expr):
+            if zeros:
+                self.clear(place)
         else:
             self.write(place, self.value(expr), masked=False)
         self.bind(slot, place)
@@ -376,7 +384,72 @@ class Body(Vectors):
         else:
             self.block(body)
 
+    def beside(self) -> None:
+        """Beside a square of items."""
+        if self.prefetch is not None:
+            self.prefetch.square()
+
+    def turn(self, item: typed.For) -> None:
+        """A turn of a loop.
+
+        If every turn reads the same of an array, and more than registers hold, the optimiser shall not know that this stays
+        as it is: it would read it before the loop, and keep it in memory once more.
+        """
+        if self.prefetch is not None:
+            self.prefetch.turn(item)
+        before = self.names
+        for slot, count in repeated(item).items():
+            value, control = before.get(slot, (None, 0))
+            if not isinstance(value, LaneValue) or not isinstance(value.type, t.Array):
+                continue
+            if count * room(value.type.item, self.lanes) > registers():
+                self.names = {**self.names, slot: (self.hidden(value), control)}
+        self.block(item.body)
+        self.names = before
+
+    def hidden(self, value: LaneValue) -> LaneValue:
+        """The same place, at addresses of which nothing is known."""
+        found = (
+            evolve(leaf, base=self.b.op(f'call ptr asm sideeffect "", "=r,0"(ptr {leaf.base})'))
+            for leaf in value.leaves
+        )
+        return evolve(value, leaves=tuple(found))
+
+    def lent(self, item: typed.For) -> bool:
+        """Whether a loop, the last statement, sends all that an output gets as it lies in an array: then it is left out."""
+        match item:
+            case typed.For(
+                _, (slot,), _, typed.Counted() as range_,
+                typed.Block((typed.Emit(out, typed.At(type_, typed.Local(of, array) as source, index)),)),
+            ) if item is self.last and isinstance(of, t.Array) and self.varies(source):  # fmt: skip
+                ends, found, (value, _) = bounds(range_), sum_of(index), self.names[array]
+            case _:
+                return False
+        count = self.plan.counts[out]
+        if (
+            ends is None
+            or found is None
+            or found.factors != {slot: 1}
+            or self.sent[out] != 0
+            or ends[1] - ends[0] != count
+        ):
+            return False
+        first = ends[0] + found.base
+        if not (0 <= first <= of.size - count and isinstance(value, LaneValue)) or has_arrays(type_):
+            return False
+        if any(leaf.phases or leaf.step != self.lanes for leaf in value.leaves):
+            return False
+        part = self.inner(value, str(first))
+        found_leaves = (
+            evolve(leaf, base=self.address(leaf, at)) for leaf, at in zip(part.leaves, part.at, strict=True)
+        )
+        self.items[out] = LaneValue(t.Array(type_, count), tuple(found_leaves), ("0",) * len(part.leaves))
+        self.sent[out] = count
+        return True
+
     def loop(self, item: typed.For) -> None:
+        if self.lent(item):
+            return
         f, slots = self.f, item.slots
         self.count(sends(f.operator, item.body))
 
@@ -384,7 +457,7 @@ class Body(Vectors):
             f.loops[item.loop] = Loop(leave, again, len(f.cleanups))
 
         if isinstance(item.range, typed.Counted) or not self.varies(item.range):
-            scalar.loop(f, item.range, slots, lambda: self.block(item.body), labels)
+            scalar.loop(f, item.range, slots, lambda: self.turn(item), labels)
             return
         container = self.lazily(item.range)
         assert isinstance(container.type, t.Array)  # noqa: S101 - nothing else varies
@@ -400,3 +473,7 @@ class Body(Vectors):
             self.block(item.body)
 
         scalar.loop(f, number, (first,), each, labels)
+
+
+def _is_zero(expr: typed.Expr) -> bool:
+    return isinstance(expr, typed.Apply) and expr.operation == "zero"

@@ -9,14 +9,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from backends.native.idioms import counted, void
-from backends.native.ir import Builder, FunctionText
+from backends.native.ir import Builder
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from backends.native.module import Module
 
 _SQUARES: Final = {"i8": 16, "i32": 16, "float": 16, "i64": 8, "double": 8}
 _ALIGN: Final = {"i8": 1, "i32": 4, "float": 4, "i64": 8, "double": 8}
 _POISON: Final = -1
+_BYTES: Final = {"i8": 1, "i32": 4, "float": 4, "i64": 8, "double": 8}
+_PART: Final = 16
+"""Bytes that processors load to any place of a vector: so fewer shuffles are left, of which they do one at a time."""
 
 
 def square(kind: str) -> int:
@@ -106,90 +111,140 @@ def _few(module: Module, kind: str, phases: int, *, deal: bool) -> str:
 # ---------------------------------------------------------------------------------------- many phases
 
 
-def _turn(module: Module, kind: str, *, deal: bool) -> str:
-    """`void name(from, its stride, to, its stride, ahead)`: a square transposed.
+def _part(kind: str) -> int:
+    """How many items are brought anywhere in a vector at once."""
+    return min(_PART // _BYTES[kind], square(kind))
 
-    It fetches as many lines from `ahead` on, where items of a later block are dealt from or gathered: a square takes a little of
-    many lines of memory, and by itself the processor fetches only what is gone through in order. So it is these lines that
-    are, and not those of a later square; and not into the first cache, which blocks fill.
-    """
-    name = f"lanes.{'turn' if deal else 'return'}.{kind}"
+
+def _pieces(b: Builder, kind: str, first: int, column: int) -> str:
+    """A vector of items from `column` on of each row of a square that is so many parts behind the row `first`."""
+    width, found = _part(kind), list[str]()
+    for row in range(first, square(kind), width):
+        place = b.op(f"add nsw i64 {b.op(f'mul nsw i64 {row}, %a')}, {column}")
+        wide = f"<{width} x {kind}>"
+        found.append(b.op(f"load {wide}, ptr {_at(b, kind, '%from', place)}, align {_ALIGN[kind]}"))
+    while len(found) > 1:
+        both = list(range(2 * width))
+        pairs = zip(found[::2], found[1::2], strict=True)
+        found = [_shuffle(b, f"<{width} x {kind}>", one, other, both) for one, other in pairs]
+        width *= 2
+    return found[0]
+
+
+def _crossed(b: Builder, kind: str, rows: list[str], part: int) -> list[str]:
+    """As many vectors as a part has items: item i of each part of vector k is item k of that part of vector i."""
+    size, half = square(kind), part // 2
+    wide = f"<{size} x {kind}>"
+    low = [start + i // 2 + size * (i % 2) for start in range(0, size, part) for i in range(part)]
+    high = [half + i for i in low]
+    for _ in range(part.bit_length() - 1):
+        rows = [
+            _shuffle(b, wide, rows[i // 2], rows[i // 2 + half], high if i % 2 else low) for i in range(part)
+        ]
+    return rows
+
+
+def _deal(module: Module, kind: str, phases: int) -> str:
+    """`void name(from, its stride, to, its stride)`: so many items of each row of a square, transposed."""
+    name = f"lanes.turn.{phases}.{kind}"
     if name in module.functions:
         return name
     b, size = Builder(), square(kind)
-    wide, align, half = f"<{size} x {kind}>", _ALIGN[kind], size // 2
-    for i in range(size):
-        place = b.op(
-            f"getelementptr {kind}, ptr %ahead, i64 {i * size}"
-        )  # beyond the last item it does no harm
-        b.do(f"call void @llvm.prefetch.p0(ptr {place}, i32 {int(not deal)}, i32 2, i32 1)")
+    rows: list[str] = []
+    for column in range(0, phases, _part(kind)):
+        pieces = [_pieces(b, kind, first, column) for first in range(_part(kind))]
+        rows += _crossed(b, kind, pieces, _part(kind))
+    for i, row in enumerate(rows):
+        place = _at(b, kind, "%to", b.op(f"mul nsw i64 {i}, %b"))
+        b.do(f"store <{size} x {kind}> {row}, ptr {place}, align {_ALIGN[kind]}")
+    return _finished(module, b, name)
+
+
+def _gather(module: Module, kind: str, phases: int) -> str:
+    """`void name(from, its stride, to, its stride)`: so many rows of a square, transposed."""
+    name = f"lanes.return.{phases}.{kind}"
+    if name in module.functions:
+        return name
+    b, size, part, align = Builder(), square(kind), _part(kind), _ALIGN[kind]
+    wide = f"<{size} x {kind}>"
     rows = [
         b.op(f"load {wide}, ptr {_at(b, kind, '%from', b.op(f'mul nsw i64 {i}, %a'))}, align {align}")
-        for i in range(size)
+        for i in range(phases)
     ]
-    low = [i // 2 + size * (i % 2) for i in range(size)]
-    high = [half + i for i in low]
-    for _ in range(size.bit_length() - 1):
-        rows = [
-            _shuffle(b, wide, rows[i // 2], rows[i // 2 + half], high if i % 2 else low) for i in range(size)
-        ]
-    for i, row in enumerate(rows):
-        b.do(f"store {wide} {row}, ptr {_at(b, kind, '%to', b.op(f'mul nsw i64 {i}, %b'))}, align {align}")
+    if phases == size:
+        for i, row in enumerate(_crossed(b, kind, rows, size)):
+            place = _at(b, kind, "%to", b.op(f"mul nsw i64 {i}, %b"))
+            b.do(f"store {wide} {row}, ptr {place}, align {align}")
+        return _finished(module, b, name)
+    for column in range(0, phases, part):
+        for first, row in enumerate(_crossed(b, kind, rows[column : column + part], part)):
+            for i in range(first, size, part):
+                at = i // part * part
+                piece = _shuffle(b, wide, row, row, list(range(at, at + part)))
+                place = b.op(f"add nsw i64 {b.op(f'mul nsw i64 {i}, %b')}, {column}")
+                b.do(f"store <{part} x {kind}> {piece}, ptr {_at(b, kind, '%to', place)}, align {align}")
+    return _finished(module, b, name)
+
+
+def _finished(module: Module, b: Builder, name: str) -> str:
     b.end("ret void")
-    params = "ptr noalias %from, i64 %a, ptr noalias %to, i64 %b, ptr %ahead"
+    params = "ptr noalias %from, i64 %a, ptr noalias %to, i64 %b"
     module.add(b.finish(name, f"define internal void @{name}({params}) nounwind noinline"))
     return name
 
 
-def _squares(phases: int, size: int) -> list[int]:
-    """Where squares begin; the last two may overlap."""
-    found = list(range(0, phases - size + 1, size))
-    return found if phases % size == 0 else [*found, phases - size]
+def squares(kind: str, phases: int, groups: int) -> int:
+    """How many squares so many groups are."""
+    return 0 if phases < square(kind) else groups * len(_squares(kind, phases))
+
+
+def _squares(kind: str, phases: int) -> list[tuple[int, int]]:
+    """Where squares begin, and how many phases each has; the last one may begin inside of the one before."""
+    size, part = square(kind), _part(kind)
+    found = [(first, size) for first in range(0, phases - size + 1, size)]
+    left = -(-(phases % size) // part) * part
+    return [*found, (phases - left, left)] if left else found
 
 
 # -------------------------------------------------------------------------------------------- both
 
 
 def deal(
-    b: Builder, module: Module, kind: str, phases: int, items: str, to: str, groups: int, length: int
-) -> None:
-    """Deals `groups` squares of items to phases, each `length` items long."""
+    b: Builder, module: Module, kind: str, phases: int, items: str, to: str, groups: int, length: int,
+    beside: Callable[[], None],
+) -> None:  # fmt: skip
+    """Deals `groups` squares of items to phases, each `length` items long. `beside`: what is done with each square."""
     size = square(kind)
     if phases < size:
         name = _few(module, kind, phases, deal=True)
         void(b, name, f"ptr {items}", f"ptr {to}", f"i64 {groups}", f"i64 {length}")
         return
-    name, ahead = _turn(module, kind, deal=True), groups * size * phases
     for group in range(groups):
-        for first in _squares(phases, size):
-            fetched = b.op(f"getelementptr {kind}, ptr {items}, i64 {ahead}")
-            ahead += size * size
+        for first, count in _squares(kind, phases):
+            name = _deal(module, kind, count)
             source = _at(b, kind, items, str(group * size * phases + first))
             target = _at(b, kind, to, str(first * length + group * size))
-            void(
-                b, name, f"ptr {source}", f"i64 {phases}", f"ptr {target}", f"i64 {length}", f"ptr {fetched}"
-            )
+            void(b, name, f"ptr {source}", f"i64 {phases}", f"ptr {target}", f"i64 {length}")
+            beside()
 
 
 def gather(
-    b: Builder, module: Module, kind: str, phases: int, of: str, items: str, groups: int, length: int
-) -> None:
+    b: Builder, module: Module, kind: str, phases: int, of: str, items: str, groups: int, length: int,
+    beside: Callable[[], None],
+) -> None:  # fmt: skip
     """The way back."""
     size = square(kind)
     if phases < size:
         name = _few(module, kind, phases, deal=False)
         void(b, name, f"ptr {items}", f"ptr {of}", f"i64 {groups}", f"i64 {length}")
         return
-    name, ahead = _turn(module, kind, deal=False), groups * size * phases
     for group in range(groups):
-        for first in _squares(phases, size):
-            fetched = b.op(f"getelementptr {kind}, ptr {items}, i64 {ahead}")
-            ahead += size * size
+        for first, count in _squares(kind, phases):
+            name = _gather(module, kind, count)
             source = _at(b, kind, of, str(first * length + group * size))
             target = _at(b, kind, items, str(group * size * phases + first))
-            void(
-                b, name, f"ptr {source}", f"i64 {length}", f"ptr {target}", f"i64 {phases}", f"ptr {fetched}"
-            )
+            void(b, name, f"ptr {source}", f"i64 {length}", f"ptr {target}", f"i64 {phases}")
+            beside()
 
 
-__all__ = ["FunctionText", "deal", "gather", "square"]
+__all__ = ["deal", "gather", "square", "squares"]

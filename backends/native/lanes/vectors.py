@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from backends.native.idioms import counted
+from backends.native.jit import host
 from backends.native.lanes import operations
 from backends.native.lanes.leaves import has_arrays, item_kind, item_size, leaves, room
 from backends.native.lanes.places import LaneValue, Leaf, Vector
@@ -21,6 +22,13 @@ if TYPE_CHECKING:
 
 MOST_BYTES: Final = 256 << 10
 """Of variables, windows and items of a block on the stack."""
+
+
+def registers() -> int:
+    """Bytes of the vector registers of this processor, a few left for what comes and goes."""
+    features = host().features.split(",")
+    count, size = (32, 64) if "+avx512f" in features else (16, 32) if "+avx2" in features else (16, 16)
+    return (count - 4) * size
 
 
 @frozen
