@@ -1060,6 +1060,7 @@ PASSES: Final = (
         "end = port.progress - 1",
         "pass",
         "tests/backends/test_multicore_joins.py::test_what_joins_is_the_same_for_all_workers",
+        "Trap",
     ),
     Mutant(
         "sides-by-one-name",
