@@ -183,6 +183,9 @@ def _joining(graph: Graph, instance: Instance, before: Instance | None) -> tuple
         return APART.format(reason)
     if tagged(op) is None or any(end.by != TAU for end in (*op.ports, *op.outs)):
         return UNSEEN
+    if rowwise(op).compares:  # equal rows have to be in one part
+        row = row_type(op.ports[0].type)
+        return tuple(name for name, _ in row.fields) if isinstance(row, t.Record) else ()
     return None
 
 

@@ -77,11 +77,12 @@ def _tagged(same: Same[typed.Operator]) -> typed.Operator | None:
             optional = {1 + port: _Given(tag_delta(op.ports[port].type), len(SIDES) * port) for port in ports}
         case _:
             return None
+    rewriting = _Tagging(deltas, optional, _lists(handler.body), handler.slots)
     try:
-        body = _Tagging(deltas, optional, _lists(handler.body)).node(handler.body)
+        body = rewriting.node(handler.body)
     except _Unseen:
         return None
-    made = evolve(handler, body=body)
+    made = evolve(handler, body=body, slots=rewriting.slots)
     return evolve(op, **ends, items=(made,)) if op.merge is None else evolve(op, **ends, merge=made)
 
 
@@ -90,7 +91,7 @@ class _Unseen(Exception):  # noqa: N818 - says what was found
 
 
 def _lists(body: typed.Block) -> frozenset[int]:
-    """The slots of the lists that are sent, and of those that are gone through to fill others.
+    """The slots of the lists that are sent, and of those that are gone through to fill or to make others.
 
     What is declared within a loop is not among them: it is of the row at hand.
     """
@@ -115,6 +116,12 @@ def _lists(body: typed.Block) -> frozenset[int]:
             if isinstance(loop, typed.For) and isinstance(loop.range, typed.Local)
             if any(_pushed(node) in sent for node in nodes(loop.body))
         } - inner
+        more |= {
+            each.value.range.slot
+            for each in nodes(body)
+            if isinstance(each, typed.Let) and each.slot in sent
+            if isinstance(each.value, typed.Comprehension) and isinstance(each.value.range, typed.Local)
+        }
         if more <= sent:
             return frozenset(sent)
         sent |= more
@@ -152,12 +159,14 @@ class _Tagging:
 
     `deltas`: those that are given, by slot; `optional`: those of inputs that are merged, of which there may be none. `lists`: the
     slots of the lists whose items carry tags. `rows`: the names of rows, or of items of such lists, in scope. `named`: the names
-    of sides of deltas. `loop`: the outermost loop that is open, and `over` the sides whose rows it goes through, if it does.
+    of sides of deltas. `slots`: how many names there are. `loop`: the outermost loop that is open, and `over` the sides whose
+    rows it goes through, if it does.
     """
 
     deltas: dict[int, _Given]
     optional: dict[int, _Given]
     lists: frozenset[int]
+    slots: int
     named: dict[int, int] = field(factory=dict[int, int])
     rows: dict[int, t.Record] = field(factory=dict[int, t.Record])
     loop: int | None = None
@@ -302,6 +311,20 @@ class _Tagging:
                 return evolve(expr, type=_tag_list(type_))
             case typed.MakeList(type_, ()) | typed.MakeMap(type_, ()):
                 return evolve(expr, type=_tag_list(type_))
+            case typed.Apply(type_, _, (items, others)) if (
+                effect(expr).matches
+                and not isinstance(items, typed.Lambda)
+                and not isinstance(others, typed.Lambda)
+                and self.loop is None
+            ):  # rows are told by what they are, not by their tags
+                item = t.parts(type_)[0]
+                one, self.slots = typed.Local(tag(item), self.slots, "one"), self.slots + 1
+                by = typed.Lambda(
+                    t.Function((one.type,), item), (one.slot,), (one.name,), typed.Get(item, one, 1, "v")
+                )
+                return evolve(
+                    expr, type=_tag_list(type_), args=(self.list_of(items), self.list_of(others), by)
+                )
             case typed.Comprehension(_, _, slots, names, range_) if (
                 self.is_list(range_) and self.loop is None
             ):

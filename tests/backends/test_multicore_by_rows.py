@@ -458,7 +458,7 @@ LIST, PUT = "$m: list<i64>", "push($m, 0); emit o x;"
         ((SENT.format(OUT + IN),), UNSEEN),
         (
             (LOOP.replace("emit o x", "emit o {tau: x.tau, ins: x.ins, del: bag_minus(x.del, x.ins)}"),),
-            UNSEEN,
+            SEEN,
         ),
         ((LOOP, MAP, '{("a"): 1}'), "has `$m`, which is not empty at first"),
         ((LOOP.replace("for r", "for i, r"),), TOGETHER),

@@ -36,6 +36,8 @@ b: {ts: int; j: int; w: int} stream by ts;
 QUERIES = {
     "windows": "c: relation = select a.k, a.name, b.w from a[range 5], b[range 7] where a.k = b.j;",
     "that last": "c: stream by ts = istream(select a.k, a.name, b.w from a[range 5], b where a.k = b.j);",
+    "of which one tells": "c: stream by ts = istream(select a.k, b.w from a[range 5], b[range 7] where a.k = b.j);",
+    "without the key": "c: stream by ts = istream(select b.w from a[range 5], b[range 7] where a.k = b.j);",
     "left": "c: relation = select a.k, a.name, b.w from a[range 5] left join b[range 7] on a.k = b.j;",
     "full, with a condition": """c: relation
   = select a.k, b.j, b.w from a[range 5] full join b[range 7] on a.k = b.j and a.v < b.w;""",
@@ -47,8 +49,12 @@ QUERIES = {
     "of groups": """c: relation = select s.k, s.n, b.w
   from (select k, count(*) as n from a[range 4] group by k) as s, b[range 6] where s.k = b.j;""",
 }
-WITH = {"then groups": ["join", "group"], "near": ["join", "select"]}
-"""What is divided, where that is more than the join."""
+TOGETHER = {
+    "that last": ["join", "istream"], "left": ["outer"], "full, with a condition": ["outer"],
+    "near": ["join", "select", "net"], "then groups": ["join", "group"], "without the key": ["join"],
+    "of which one tells": ["join", "istream"],
+}  # fmt: skip
+"""What is divided by the key of a join: of most the join with what tells rows that come and go at an instant."""
 
 
 def rows(random: Random, count: int) -> dict[str, list[tuple[Any, ...]]]:
@@ -120,7 +126,7 @@ def test_what_joins_is_the_same_for_all_workers(name: str, done: list[str]) -> N
         )
         assert sent(program.graph, inputs, random.choice([1, 4, 60]), options) == whole, options
     joins = [each for each in done if each not in ("range", "group")] if name == "of groups" else done
-    assert joins == 4 * WITH.get(name, ["outer" if name in ("left", "full, with a condition") else "join"])
+    assert joins == 4 * TOGETHER.get(name, ["join", "net"])
     few = {each: given[:25] for each, given in inputs.items()}
     opened = [
         Options(2, 7, 9, experiment={"gate": "open"}),
@@ -250,7 +256,7 @@ def test_which_joins_may_be_divided(old: str, new: str, wanted: ByRows | str) ->
 
 
 def test_a_join_begins_a_region_and_names_the_key_by_its_first_input() -> None:
-    for name, members in (("then groups", 2), ("windows", 1)):
+    for name, members in (("then groups", 2), ("without the key", 1), ("windows", 2)):
         graph = laws.after(river.compile(HEAD + QUERIES[name], lang="cql").graph, laws.REGIONS, 2)
         (join,) = (each for each in graph.instances if len(each.ins) > 1)
         said = annotated(join.use).region

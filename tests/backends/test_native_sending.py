@@ -196,6 +196,14 @@ COMPARED = {
     "other lists": """let ins: list<{k: string, n: i64}> = bag_minus(x.ins, x.del);
         let del: list<{k: string, n: i64}> = bag_minus(x.del, [r for r in x.ins]);
         emit o {t: x.t, ins: ins, del: del};""",
+    "told by a field": """let ins: list<{k: string, n: i64}> = bag_minus(x.ins, x.del, fn(r) => r.k);
+        let del: list<{k: string, n: i64}> = bag_minus(x.del, x.ins, fn(r) => r.k);
+        if len(ins) + len(del) > 0 { emit o {t: x.t, ins: ins, del: del}; }""",
+    "told otherwise each way": """let ins: list<{k: string, n: i64}> = bag_minus(x.ins, x.del, fn(r) => r.k);
+        let del: list<{k: string, n: i64}> = bag_minus(x.del, x.ins, fn(r) => r.n);
+        emit o {t: x.t, ins: ins, del: del};""",
+    "told by what is made": """let ins = bag_minus(x.ins, x.del, fn(r) => {k: concat(r.k, "!"), n: r.n + 1});
+        emit o {t: len(ins), ins: ins, del: [r for r in bag_minus(x.del, x.ins, fn(r) => len(r.k) + r.n)]};""",
 }
 
 
@@ -210,7 +218,10 @@ def test_lists_that_are_compared_both_ways(name: str, debug: bool) -> None:
     chance = seeds.chance("native sending", 11)
 
     def rows(most: int, kinds: int) -> tuple[Any, ...]:
-        return tuple((f"key {chance.randrange(kinds)} " * 3, 0) for _ in range(chance.randrange(most)))
+        return tuple(
+            (f"key {chance.randrange(kinds)} " * 3, int(chance.random() < 0.1))
+            for _ in range(chance.randrange(most))
+        )
 
     sizes = [(3, 2), (6, 3), (40, 200), (90, 30)]
     items = [(i, rows(*sizes[i % 4]), rows(*sizes[i % 4])) for i in range(200)]

@@ -1054,6 +1054,22 @@ PASSES: Final = (
         "tests/backends/test_multicore_joins.py::test_what_joins_is_the_same_for_all_workers",
     ),
     Mutant(
+        "equal-rows-apart",
+        "rows that are compared are divided by what is not in them",
+        "river/il/regions.py",
+        "if rowwise(op).compares:",
+        "if False:",
+        "tests/backends/test_multicore_joins.py::test_what_joins_is_the_same_for_all_workers",
+    ),
+    Mutant(
+        "rows-told-by-their-tags",
+        "rows of a delta that come and go are told by their tags, too, so none is like another",
+        "river/il/tagged.py",
+        'typed.Get(item, one, 1, "v")',
+        "one",
+        "tests/backends/test_multicore_joins.py::test_what_joins_is_the_same_for_all_workers",
+    ),
+    Mutant(
         "joins-ahead-of-a-side",
         "a join is fired for instants at which rows of the other side may yet come",
         "backends/multicore/by_rows.py",

@@ -244,9 +244,15 @@ def _each(
                 body()
 
             plain = [each for each in args if not isinstance(each, typed.Lambda)]
-            difference(f, operands(f, plain), rest, room)
+            difference(f, operands(f, plain), rest, room, told=_told(f, expr.range))
         case _:
             loop(f, expr.range, expr.slots, body, sized=room)
+
+
+def _told(f: Frame, expr: typed.Apply) -> lists.Told | None:
+    """By what a `bag_minus` tells items, if it has a function that says so."""
+    by = expr.args[-1]
+    return lambdas.told(expr, lambda *args: _lambda(f, expr, *args)) if isinstance(by, typed.Lambda) else None
 
 
 def straight(f: Frame, expr: typed.Expr, list_: Sent) -> Sent:
@@ -257,10 +263,10 @@ def straight(f: Frame, expr: typed.Expr, list_: Sent) -> Sent:
         case typed.Apply(operation="bag_minus", args=args):
             plain = [each for each in args if not isinstance(each, typed.Lambda)]
             first, second = operands(f, plain)
-            taken = f.b.slot("i1")
-            difference(f, (first, second), lambda one: outputs.send(f, list_, one), None, taken)
+            taken, told = f.b.slot("i1"), _told(f, expr)
+            difference(f, (first, second), lambda one: outputs.send(f, list_, one), None, taken, told)
             if isinstance(first, Row) and isinstance(second, Row):  # these do not change
-                f.compared[first, second] = taken
+                f.compared[first, second, None if told is None else told.name] = taken
         case typed.MakeList(_, ()):
             pass
         case _:

@@ -96,9 +96,9 @@ class Frame:
     sought: dict[int, Sought] = field(
         factory=dict[int, "Sought"]
     )  # what is known of keys, by the node that seeks them (see `fetching`)
-    compared: dict[tuple[Value, Value], str] = field(
-        factory=dict[tuple["Value", "Value"], str]
-    )  # lists of the input, by what they were compared with, to where it says whether anything was taken away
+    compared: dict[tuple[Value, Value, object], str] = field(
+        factory=dict[tuple["Value", "Value", object], str]
+    )  # lists of the input, by what they were compared with, and how, to where it says whether anything was taken away
     ahead: tuple[typed.With, str] | None = None  # the entry that is sought ahead, and the hash of its key
 
     # ---------------------------------------------------------------------------------------------- traps

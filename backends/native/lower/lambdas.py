@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from backends.native.idioms import item, list_parts
 from backends.native.layout import memory, size_align
-from backends.native.lower.lists import collected, put_item
+from backends.native.lower.lists import Told, collected, minus, put_item
 from backends.native.lower.loops import each_item, number_loop
 from backends.native.lower.values import TEMPORARY, Memory, Scalar, Value
 from river.lang import typed
@@ -93,10 +93,26 @@ def _sorted(
     )
 
 
+def _bag_minus(f: Frame, expr: typed.Apply, values: Sequence[Value], function: Function) -> Value:
+    return minus(f, expr, values, told(expr, function))
+
+
+def told(expr: typed.Apply, function: Function) -> Told:
+    """By what a `bag_minus` with a function tells items: by a field, which has a name, or by something else."""
+    by = expr.args[-1]
+    assert isinstance(by, typed.Lambda)  # noqa: S101 - by the rule
+    match by:
+        case typed.Lambda(_, (slot,), _, typed.Get(_, typed.Local(_, used), index)) if slot == used:
+            return Told(by.body.type, function, index)
+        case _:
+            return Told(by.body.type, function, object())
+
+
 RULES: Final[dict[str, Rule]] = {"sort": _sort}
 
 WITH_FUNCTION: Final[dict[str, Callable[[Frame, typed.Apply, Sequence[Value], Function], Value]]] = {
     "sort_by": _sort_by,
+    "bag_minus": _bag_minus,
     "map": _mapped,
     "any": _any,
     "all": _any,

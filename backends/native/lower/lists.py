@@ -10,6 +10,7 @@ from backends.native.lower import texts
 from backends.native.lower.containers import length_of
 from backends.native.lower.loops import number_loop
 from backends.native.lower.values import TEMPORARY, Memory, Scalar, Value
+from river.classes import frozen
 from river.lang import typed
 from river.lang import types as t
 
@@ -200,7 +201,8 @@ def _end(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     return at("0" if expr.operation == "front" else b.op(f"sub i64 {count}, 1"))
 
 
-def _bag_minus(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+def minus(f: Frame, expr: typed.Apply, values: Sequence[Value], told: Told | None = None) -> Value:
+    """`bag_minus`."""
     inner = t.parts(expr.type)[0]
     slot = f.empty(expr.type)
     difference(
@@ -208,29 +210,45 @@ def _bag_minus(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
         values,
         lambda one: put_item(f, one, f.pushed(slot, inner)),
         lambda count: reserve(f, slot, inner, count),
+        told=told,
     )
     return Memory(expr.type, slot)
 
 
+@frozen
+class Told:
+    """By what items of a list are told from others: what `key` makes of them, of a type. `name` is the same for the same."""
+
+    type: t.Type
+    key: Callable[[Value], Value]
+    name: object
+
+
 def difference(f: Frame, values: Sequence[Value], body: Callable[[Value], None],
-               sized: Callable[[str], None] | None, taken_: str | None = None) -> None:  # fmt: skip
+               sized: Callable[[str], None] | None, taken_: str | None = None,
+               told: Told | None = None) -> None:  # fmt: skip
     """A loop over the items of a list that another list does not take away; `sized` as of `loop`.
 
     `taken_`: a place that gets whether anything was taken away. Where the same lists of the input were compared the other
-    way round, and nothing was, nothing is looked for.
+    way round, and nothing was, nothing is looked for. `told`: by what items are told, if not by all that they are.
     """
-    b, inner = f.b, t.parts(values[0].type)[0]
+    b, whole = f.b, t.parts(values[0].type)[0]
+    inner = whole if told is None else told.type
     size = size_align(inner)[0]
     (at, count), (other, others) = f.extent(values[0]), f.extent(values[1])
     others = b.op(f"select i1 {b.op(f'icmp eq i64 {count}, 0')}, i64 0, i64 {others}")
-    known = f.compared.get((values[1], values[0]))
+    known = f.compared.get((values[1], values[0], None if told is None else told.name))
     if known is not None:
         others = b.op(f"select i1 {b.op(f'load i1, ptr {known}')}, i64 {others}, i64 0")
     if taken_ is not None:
         b.do(f"store i1 false, ptr {taken_}")
     bytes_ = b.op(f"add i64 {b.op(f'mul i64 {others}, {size}')}, 1")
     items = b.call("ptr", "alloc", [f"ptr {TEMPORARY}", f"i64 {bytes_}"])
-    counted(b, others, lambda i: put_item(f, other(i), item(b, inner, items, i)))
+
+    def keyed(one: Value) -> Value:
+        return one if told is None else told.key(one)
+
+    counted(b, others, lambda i: put_item(f, keyed(other(i)), item(b, inner, items, i)))
     make, taken = (f.module.minus_function(name, inner) for name in ("minus_table", "minus_taken"))
     table = b.call("ptr", make, [f"ptr {TEMPORARY}", f"ptr {items}", f"i64 {size}", f"i64 {others}"])
     if sized is not None:
@@ -238,7 +256,7 @@ def difference(f: Frame, values: Sequence[Value], body: Callable[[Value], None],
 
     def each(i: str) -> None:
         one = at(i)
-        ptr = f.ptr(one)
+        ptr = f.ptr(keyed(one))
         gone, kept, after = b.fresh("gone"), b.fresh("kept"), b.fresh("after")
         b.branch(b.call("i1", taken, [f"ptr {table}", f"ptr {ptr}", f"i64 {size}"]), gone, kept)
         b.at(gone)
@@ -246,7 +264,7 @@ def difference(f: Frame, values: Sequence[Value], body: Callable[[Value], None],
             b.do(f"store i1 true, ptr {taken_}")
         b.go(after)
         b.at(kept)
-        body(one if isinstance(one, Scalar) else Memory(inner, ptr))
+        body(one if isinstance(one, Scalar) or told is not None else Memory(inner, ptr))
         b.at(after)
 
     counted(b, count, each)
@@ -262,5 +280,5 @@ RULES: Final[dict[str, Rule]] = {
     "fill": _fill,
     "front": _end,
     "back": _end,
-    "bag_minus": _bag_minus,
+    "bag_minus": minus,
 }

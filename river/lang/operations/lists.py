@@ -8,7 +8,17 @@ from river.classes import evolve
 from river.lang import types as t
 from river.lang.operations.arithmetic import bounds
 from river.lang.operations.compare import order_of
-from river.lang.operations.effects import CUTS, LISTS, LOOKS, UNORDERED, Borrows, Change, Order, where_exact
+from river.lang.operations.effects import (
+    CUTS,
+    LISTS,
+    LOOKS,
+    UNORDERED,
+    Borrows,
+    Change,
+    Order,
+    is_exact,
+    where_exact,
+)  # fmt: skip
 from river.lang.operations.operands import Rows, canonical, on_items
 from river.lang.operations.table import (
     Binary,
@@ -37,6 +47,8 @@ from river.lang.values import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from river.lang.operations.effects import Effect
+
 
 def _sort(types: Types, _result: t.Type) -> Unary:
     assert isinstance(types[0], Rows)  # noqa: S101 - by the rule
@@ -51,11 +63,26 @@ def _sort_by(types: Types, _result: t.Type) -> Binary:
     return lambda items, key: sorted(items, key=lambda item: order(key(item)))
 
 
+def _left(types: Types) -> Effect:
+    """Of equal items the first is taken out; which one shows where they are not the same, or where a function tells them."""
+    exact = len(types) < 3 and is_exact(*types[:1])
+    return evolve(LISTS if exact else CUTS, change=Change.SHRINKS, matches=True)
+
+
 def _bag_minus(types: Types, _result: t.Type) -> Meaning:
     assert isinstance(types[0], t.List)  # noqa: S101 - by the rule
-    key = canonical(types[0].item)
+    by = types[-1]
+    whole = canonical((by.result if isinstance(by, t.Function) else None) or types[0].item)
 
-    def minus(items: Iterable[Any], others: Iterable[Any]) -> list[Any]:
+    def minus(
+        items: Iterable[Any], others: Iterable[Any], told: Callable[[Any], Any] | None = None
+    ) -> list[Any]:
+        def key(item: Any) -> Any:
+            return whole(item if told is None else told(item))
+
+        items = list(items)
+        if not items:
+            return []
         left: dict[Any, int] = {}
         for other in others:
             other_key = key(other)
@@ -73,8 +100,19 @@ def _bag_minus(types: Types, _result: t.Type) -> Meaning:
 
 
 def _bag_minus_rule(types: Known, wanted: t.Type | None) -> Signature | None:
-    found = alike(lambda type_: isinstance(type_, t.List), 2, fallback=None)(types, wanted)
-    return found if found is not None and t.is_key(t.parts(found.result)[0]) else None
+    found = alike(lambda type_: isinstance(type_, t.List), 2, fallback=None)(types[:2], wanted)
+    if found is None or len(types) > 3:
+        return None
+    item = t.parts(found.result)[0]
+    if len(types) < 3:
+        return found if t.is_key(item) else None
+    function = _function(types, 2)
+    if types[2] is not None and (function is None or function.params != (item,)):
+        return None
+    given = None if function is None else function.result
+    if given is not None and not t.is_key(given):
+        return None
+    return Signature((*found.params, t.Function((item,), given)), found.result)
 
 
 def _function(types: Known, at: int) -> t.Function | None:
@@ -207,8 +245,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "bag_minus", _bag_minus_rule, _bag_minus,
-        "a without the first equal of each item of b; keeps the order",
-        effect=where_exact(evolve(LISTS, change=Change.SHRINKS, matches=True), evolve(CUTS, matches=True)),
+        "a without the first equal of each item of b, or of what c makes of both; keeps the order", effect=_left,
     ),
     Operation("map", _with_function((t.List, t.Array), None, _mapped), _map, "the function of each item",
         effect=evolve(LISTS, borrows=Borrows.NOTHING)),
