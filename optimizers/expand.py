@@ -9,6 +9,7 @@ Paper: River §4.4 (fission optimizer, steps 1 to 3); Auto-parallelizing §4.4 (
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from attrs import field, frozen
@@ -22,6 +23,9 @@ from river.classes import evolve
 from river.diagnostics import Note, Rejected
 from river.il import annotations as a
 from river.il.annotations import HALO, ROLES, SERIAL, annotated, annotation, row_type
+from river.il.arrangement import shows_entries
+from river.il.combine import combines
+from river.il.expand import expand as expanded
 from river.il.lift import lift
 from river.il.model import instance_model
 from river.il.program import Instance, Lift, Program, Queue, Result, Use, Variable
@@ -29,6 +33,7 @@ from river.il.regions import BY_TIME
 from river.lang import syntax as s
 from river.lang import typed
 from river.lang import types as t
+from river.lang.values import default
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -91,34 +96,43 @@ class Expand:
             chain = [region]
             while chain[-1].id in following:
                 chain.append(following[chain[-1].id])
-            yield Site(tuple(chain))
+            for refused, found in groupby(chain, lambda each: _refused(verified, each, TAGS) is not None):
+                neighbours = tuple(found)
+                yield from (Site((each,)) for each in neighbours) if refused else (Site(neighbours),)
 
     def guard(self, verified: Verified, site: Site | Parts, /) -> Note | None:
-        graph = verified.graph
         if isinstance(site, Parts):
             found = obstacle(verified, site)
             return None if found is None else Note(*found)
         tagging = TAGS if len(site.regions) == 1 else (*TAGS, "round_robin")
-        for region in site.regions:
-            if len(region.entries) > 1 and region.strategy != BY_TIME:
-                use = graph.instances[region.members[0]].use
-                message = f"the region `{region.id}` has {len(region.entries)} entries, which no instants keep together"
-                return Note(message, use.span)
-            if (note := _shown(graph, region)) is not None:
-                return note
-            for member in region.members:
-                instance = graph.instances[member]
-                reason = _serial(graph, instance, region) or _obstacle(
-                    verified, instance, tagged=region.strategy in tagging
-                )
-                if reason is not None:
-                    return Note(f"`{instance.use.operator}` {reason}", instance.use.span)
-        return None
+        found = (_refused(verified, region, tagging) for region in site.regions)
+        return next((note for note in found if note is not None), None)
 
     def rewrite(self, verified: Verified, site: Site | Parts, /) -> Program:
         if isinstance(site, Parts):
             return written_out(verified, site)
         return _Expansion(verified, site.regions).program()
+
+
+def _refused(verified: Verified, region: Region, tagging: Sequence[str]) -> Note | None:
+    """Why a region cannot be written out. `tagging`: the strategies whose items carry serial numbers."""
+    graph = verified.graph
+    if len(region.entries) > 1 and region.strategy != BY_TIME:
+        use = graph.instances[region.members[0]].use
+        message = (
+            f"the region `{region.id}` has {len(region.entries)} entries, which no instants keep together"
+        )
+        return Note(message, use.span)
+    if (note := _shown(graph, region)) is not None:
+        return note
+    for member in region.members:
+        instance = graph.instances[member]
+        reason = _serial(graph, instance, region) or _obstacle(
+            verified, instance, tagged=region.strategy in tagging
+        )
+        if reason is not None:
+            return Note(f"`{instance.use.operator}` {reason}", instance.use.span)
+    return None
 
 
 def _regions(graph: g.Graph, epoch: int) -> tuple[Region, ...]:
@@ -215,9 +229,22 @@ def _serial(graph: g.Graph, instance: g.Instance, region: Region) -> str | None:
 def _obstacle(verified: Verified, instance: g.Instance, *, tagged: bool) -> str | None:
     """Why one operator of a region cannot be written out as replicas."""
     graph = verified.graph
-    for view in graph.views:
-        if view.variable in instance.variables:
-            return f"has `${view.variable}`, of which the output `{view.name}` is a view: it has to stay in one piece"
+    initial = {variable.name: variable for variable in graph.variables}
+    named = zip(instance.operator.vars, instance.variables, combines(instance.operator), strict=True)
+    for param, name, how in named:
+        if not param.written and name in graph.written:
+            return f"reads `${name}`, which is written"
+        if not param.written:
+            continue
+        if len(graph.users[name]) > 1 or instance.variables.count(name) > 1:
+            return f"shares `${name}` with another operator"
+        if initial[name].initial != default(initial[name].type):
+            return f"has `${name}`, which is not empty at first"
+        for view in (view for view in graph.views if view.variable == name):
+            if how is None or shows_entries(view.fns, view.function):
+                return (
+                    f"has `${name}`, of which the output `{view.name}` is a view: it has to stay in one piece"
+                )
     if tagged:
         text = source(verified, instance.use.operator)
         assert text is not None  # noqa: S101 - the program is verified
@@ -383,15 +410,34 @@ class _Expansion:
         """The split of a region of windows: each replica gets all items of its own, those that it shares with others, too."""
         region, type_ = self.regions[i], ("T", self.text(self.entering(queue).type))
         name, rate = f"{region.id}_split", self.rate(region)
+        first = self.text_of(region).ports[0].initial
         if rate.peek == rate.pop:
             weights = ("w", s.ListValue((s.Int(rate.pop),) * region.degree))
-            self.use("split", i, None, self.instance(name, "rr_split", type_, weights), (queue,), outs)
+            operator = self.begun(self.instance(name, "rr_split", type_, weights), first)
+            self.use("split", i, None, operator, (queue,), outs)
             return
         turn = self.names.variable(f"{region.id}_turn")
         self.operators.append(Variable(turn, s.TypeName("i64"), s.Int(0), span=self.span))
         shape = ("n", s.Int(region.degree)), ("peek", s.Int(rate.peek)), ("pop", s.Int(rate.pop))
-        operator = self.instance(name, "split_windows", type_, *shape)
+        operator = self.begun(self.instance(name, "split_windows", type_, *shape), first)
         self.use("split", i, None, operator, (queue, f"${turn}"), (*outs, f"${turn}"))
+
+    def begun(self, operator: str, first: s.Expr | None) -> str:
+        """The operator that has just been added, with these items before all that come."""
+        if first is not None:
+            made = self.operators.pop()
+            assert isinstance(made, Instance)  # noqa: S101 - it is of the standard library
+            text = expanded(made, {}, self.verified.library)
+            assert isinstance(text, s.Operator)  # noqa: S101 - it is of the standard library
+            ports = (evolve(text.ports[0], initial=first), *text.ports[1:])
+            self.operators.append(evolve(text, name=operator, ports=ports))
+        return operator
+
+    def text_of(self, region: Region) -> s.Operator:
+        """The text of the operator of a region of windows."""
+        text = source(self.verified, self.graph.instances[region.members[0]].use.operator)
+        assert isinstance(text, s.Operator)  # noqa: S101 - by the guard
+        return text
 
     def rate(self, region: Region) -> typed.Rate:
         """How the operator of a region of windows takes its input."""
@@ -502,11 +548,13 @@ class _Expansion:
             operator = instance.use.operator
             if self.tagged(i):
                 operator = self.lifted(operator)
-            elif region.strategy == HALO and self.rate(region).peek > self.rate(region).pop:
-                operator = self.apart(operator)
-            variables = {v: self.divided(v, region.degree) for v in instance.variables}
-            written = {
-                v for v, p in zip(instance.variables, instance.operator.vars, strict=True) if p.written
+            elif region.strategy == HALO:
+                operator = self.apart(region, operator)
+            named = zip(instance.variables, instance.operator.vars, strict=True)
+            written = {v for v, p in named if p.written}  # all others are constants, which all may read
+            variables = {
+                v: self.divided(v, region.degree) if v in written else (v,) * region.degree
+                for v in instance.variables
             }
             taken |= {out: self.queues(out, region.degree) for out in instance.outs}
             for m in range(region.degree):
@@ -525,10 +573,12 @@ class _Expansion:
             self.operators.append(Lift(self.lifts[operator], operator, SEQ, span=self.span))
         return self.lifts[operator]
 
-    def apart(self, operator: str) -> str:
+    def apart(self, region: Region, operator: str) -> str:
         """The operator on windows that come with all their items, one behind the other."""
-        text = source(self.verified, operator)
-        assert isinstance(text, s.Operator)  # noqa: S101 - by the guard
+        text, rate = self.text_of(region), self.rate(region)
+        ports = tuple(evolve(port, initial=None) for port in text.ports)
+        if ports == text.ports and rate.peek == rate.pop:
+            return operator
         found = self.names.operator(f"{operator}_apart")
         handlers = tuple(
             evolve(
@@ -538,7 +588,7 @@ class _Expansion:
             else each
             for each in text.handlers
         )
-        self.operators.append(evolve(text, name=found, handlers=handlers))
+        self.operators.append(evolve(text, name=found, ports=ports, handlers=handlers))
         return found
 
     def divided(self, variable: str, degree: int) -> tuple[str, ...]:
@@ -574,10 +624,14 @@ class _Expansion:
         return changed(self.verified.program, change, self.operators)
 
     def result(self, name: str) -> list[Decl]:
-        """The union that keeps a divided variable part of the result, unless it is part of one already, or of none."""
+        """What keeps a divided variable part of the result, unless it is part of one already, or of none.
+
+        The union of what keys have divided; combined where a view looks at it.
+        """
         if name in self.private or any(name in result.parts for result in self.graph.results):
             return []
-        return [Result(name, self.parts[name], span=self.span)]
+        viewed = any(view.variable == name for view in self.graph.views)
+        return [Result(name, self.parts[name], combined=viewed, span=self.span)]
 
     def inner(self) -> frozenset[str]:
         """The queues that are no more: those inside the regions, and those where a rotation is."""

@@ -496,14 +496,12 @@ def _windows_obstacle(graph: g.Graph, instance: g.Instance) -> str | None:
     found = divided(graph, instance)
     if isinstance(found, str):
         return found
-    if not isinstance(found, Stateless) or any(port.initial for port in op.ports):
+    if not isinstance(found, Stateless):
         return "keeps items waiting between firings"
     if any(end.by is not None for end in (*op.ports, *op.outs)):
         return "has ordered queues, of whose marks each replica would see its own"
     if any(rate.most != rate.least or not rate.most for rate in instance_model(instance).selectivity):
         return "does not send as many items for each window"
-    if instance.variables:
-        return f"reads `${instance.variables[0]}`, of which each replica would need its own"
     return "is part of a loop" if instance.index in graph.looping else None
 
 

@@ -138,6 +138,16 @@ class Graph:
         return {name: tuple(indices) for name, indices in found.items()}
 
     @cached_property
+    def written(self) -> frozenset[str]:
+        """The variables that any operator writes; all others are constants."""
+        return frozenset(
+            name
+            for instance in self.instances
+            for name, param in zip(instance.variables, instance.operator.vars, strict=True)
+            if param.written
+        )
+
+    @cached_property
     def looping(self) -> frozenset[int]:
         """The instances that are part of loops."""
         from river.il.loops import loops

@@ -109,8 +109,8 @@ def _reason(graph: Graph, instance: Instance, first: Sequence[Instance]) -> str 
     if not one_group((*first, instance)):
         return f"is not in the group of `{first[0].use.operator}`"
     written = [name for param, name in zip(op.vars, instance.variables, strict=True) if param.written]
-    for name in set(instance.variables) - set(written):
-        if _written(graph, name):
+    for name in sorted(set(instance.variables) - set(written)):
+        if name in graph.written:
             return f"reads `${name}`, which is written"
     if written and op.outs:
         return "keeps state and sends items"
@@ -118,14 +118,6 @@ def _reason(graph: Graph, instance: Instance, first: Sequence[Instance]) -> str 
         if (why := _whole(graph, instance, name)) is not None:
             return why
     return "keeps state, and may trap" if written and instance_model(instance).can_trap else None
-
-
-def _written(graph: Graph, name: str) -> bool:
-    return any(
-        param.written and variable == name
-        for other in graph.instances
-        for param, variable in zip(other.operator.vars, other.variables, strict=True)
-    )
 
 
 def _whole(graph: Graph, instance: Instance, name: str) -> str | None:

@@ -78,6 +78,9 @@ def divided(graph: Graph, instance: Instance, keys: Sequence[str] = ()) -> State
     op = instance.operator
     if not isinstance(op, typed.Operator):
         return "is a function of Python"
+    named = zip(op.vars, instance.variables, strict=True)
+    if read := [name for var, name in named if not var.written and name in graph.written]:
+        return f"reads `${read[0]}`, which is written"
     if len(op.ports) != 1:
         return _joined(graph, instance, keys)
     if annotated(instance.use).apart is not None and (op.mark is None or carries(op)):

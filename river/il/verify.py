@@ -774,7 +774,15 @@ def _determinism(program: Program, instances: tuple[Instance, ...]) -> Iterable[
         help_ = "a merge, phase or rated handler decides the order"
         note = Note("its definition", op.span)
         yield Diagnostic("il-not-deterministic", message, instance.use.span, Severity.REMARK, (note,), help_)
+    written = {
+        name
+        for instance in instances
+        for name, param in zip(instance.variables, instance.operator.vars, strict=True)
+        if param.written
+    }
     for name in dict.fromkeys(name for instance in instances for name in instance.variables):
+        if name not in written:
+            continue
         users = [instance for instance in instances if name in instance.variables]
         if len(users) > 1:
             shown = ", ".join(f"`{user.use.operator}`" for user in users)

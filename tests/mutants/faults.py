@@ -926,6 +926,22 @@ PASSES: Final = (
         "tests/river/test_verify.py::test_regions_of_inputs_are_checked",
     ),
     Mutant(
+        "parts-with-all-entries",
+        "each part of a divided variable begins with all entries that it has at first",
+        "optimizers/expand.py",
+        "if initial[name].initial != default(initial[name].type):",
+        "if False:",
+        "tests/optimizers/test_written_out.py::test_state_that_cannot_be_in_parts_is_not_written_out",
+    ),
+    Mutant(
+        "readers-of-what-changes",
+        "several workers run an operator that reads a variable which another one writes",
+        "river/il/regions.py",
+        "if not var.written and name in graph.written]:",
+        "if False]:",
+        "tests/optimizers/test_written_out.py::test_what_reads_a_variable_that_is_written_runs_on_one_worker",
+    ),
+    Mutant(
         "windows-without-their-halo",
         "each replica gets only the items that its windows do not share with the next",
         "optimizers/expand.py",

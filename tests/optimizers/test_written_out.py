@@ -1,0 +1,177 @@
+"""Which regions `expand` writes out of those that runs have: of all programs here, and what is refused, with reasons."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+import optimizers
+import river
+from backends.multicore import BACKEND
+from optimizers import Expand
+from river.il.pretty import pretty
+from river.passes import apply, pipeline
+from river.platform import Platform
+
+if TYPE_CHECKING:
+    from river.driver import Compiled
+    from river.passes import Pass
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+FOLDERS: Final = ("examples", "tests/programs", "tests/bench/programs")
+PROGRAMS: Final = sorted(
+    str(path.relative_to(ROOT))
+    for folder in FOLDERS
+    for path in (ROOT / folder).rglob("*")
+    if path.suffix in (".cql", ".szl", ".str", ".river")
+)
+_IN_ORDER: Final = "is in a region whose rows only a runtime keeps in order"
+REASONS: Final = {
+    "the engine puts rows of one instant in order by tags, of which the calculus has none": (
+        f"{_IN_ORDER}: `\\w+` may read the order of rows within an instant, which replicas would change",
+        f"{_IN_ORDER}: `\\w+` compares rows, of which equal ones may come from different replicas",
+    ),
+    "the sides of a join have other names for its key, and an explicit region names its keys once": (
+        f"{_IN_ORDER}: no key of `\\w+` reaches it unchanged through the region",
+    ),
+    "items with equal keys keep their order by serial numbers, which ordered queues do not carry": (
+        r"has ordered queues, whose items tell their order: no serial numbers are joined to them",
+    ),
+    "an item that comes back is the next one of its replica only where a runtime numbers firings": (
+        r"is part of a loop",
+    ),
+}
+"""Why regions are not written out. What the engine makes of them is compared with the calculus, to the byte, for one to five
+workers, by the tests of divided rows, of loops and of whole programs."""
+
+
+@cache
+def find(name: str) -> type[Pass[Any]]:
+    return getattr(optimizers, name.capitalize())
+
+
+def expanded(compiled: Compiled) -> tuple[str, str, list[str]]:
+    """The program as two workers run it, that with its regions written out, and what is refused of these."""
+    passes = pipeline(BACKEND.passes, find)
+    made = apply(compiled.program, passes, Platform(2), compiled.library)
+    apart = apply(made.program, (Expand(),), Platform(2), compiled.library)
+    return pretty(made.program), pretty(apart.program), [each.message for each in apart.remarks]
+
+
+@pytest.mark.some(2)
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_regions_are_written_out_or_there_is_a_reason(program: str) -> None:
+    annotated, apart, refused = expanded(river.load(str(ROOT / program)))
+    known = [pattern for patterns in REASONS.values() for pattern in patterns]
+    stray = [each for each in refused if not any(re.fullmatch(f"no expand: `\\w+` {p}", each) for p in known)]
+    assert not stray
+    ids = {
+        id_
+        for id_, what in re.findall(r"@Region\((\w+), (\w+)", annotated)
+        if what not in ("split", "replica", "merge")
+    }
+    left = {
+        id_
+        for id_ in ids
+        if re.search(rf"^(?!.*\binput\b).*@Region\({id_}, (?!split|replica|merge)", apart, re.MULTILINE)
+    }
+    assert len(left) <= len(refused)
+
+
+TABLES = """river 1;
+type R = {k: string, n: i64};
+@Region(a, seqno) input rows: R;
+output totals: R = rows($v, shown);
+output most: R = rows($m, shown);
+var $v: map<string, i64> = {};
+var $m: map<string, i64> = {};
+fn shown(k: string, n: i64) -> list<R> { return [{k: k, n: n}]; }
+operator both = std.duplicate<T = R, n = 2>;
+operator count(r: R; $v: map<string, i64>) -> () { on r(x) { with n = $v[x.k] else 0 { n = n +% x.n; } } }
+operator most(r: R; $v: map<string, i64>) -> () { on r(x) { with n = $v[x.k] else 0 { n = max(n, x.n); } } }
+(a, b) <- both(rows);
+@Parallel(3) @Region(r1, seqno, k) ($v) <- count(a, $v);
+@Parallel(2) @Region(r2, seqno, k) ($m) <- most(b, $m);
+"""
+
+
+def out(text: str) -> tuple[Compiled, list[str]]:
+    """A program with its regions written out, and what is refused."""
+    compiled = river.compile(text, lang="river")
+    apart = apply(compiled.program, (Expand(),), Platform(2), compiled.library)
+    return river.compile(pretty(apart.program), lang="river"), [each.message for each in apart.remarks]
+
+
+def test_views_look_at_what_keys_have_divided() -> None:
+    apart, refused = out(TABLES)
+    assert refused == []
+    assert [(r.name, len(r.parts), r.combined) for r in apart.graph.results] == [
+        ("v", 3, True),
+        ("m", 2, True),
+    ]
+    data = {"rows": [(f"k{i * i % 7}", i % 5) for i in range(40)]}
+    was = river.compile(TABLES, lang="river").run(data, backend="reference", native="off")
+    now = apart.run(data, backend="reference", native="off")
+    for name in ("totals", "most"):
+        assert now[name].to_pylist() == was[name].to_pylist() != []
+
+
+LOOK = """river 1;
+input x: i64; output y: i64;
+var $w: list<i64> = [5, 7];
+operator look(x: i64; $w: list<i64>) -> (y: i64) { on x(v) { emit y v +% $w[v & 1]; } }
+
+"""
+SEEN = """river 1; input x: {k: i64}; output y: i64;
+operator count(x: {k: i64}; $m: map<i64, i64>) -> (y: i64) {
+  on x(v) { with n = $m[v.k] else 0 { n = n +% 1; emit y n; } }
+}
+@Parallel(2) @Region(r, seqno, k) (y, $m) <- count(x, $m);
+"""
+
+
+def test_replicas_read_one_constant() -> None:
+    text = LOOK + "@Parallel(2) @Region(r, round_robin) (y) <- look(x, $w);"
+    apart, refused = out(text)
+    assert refused == []
+    assert apart.graph.deterministic
+    data = {"x": list(range(9))}
+    was = river.compile(text, lang="river").run(data, backend="reference", native="off")
+    assert apart.run(data, backend="reference", native="off")["y"].to_pylist() == was["y"].to_pylist()
+
+
+REFUSED = {
+    "entries at first": (
+        SEEN + "var $m: map<i64, i64> = {(1): 5};",
+        "no expand: `count` has `$m`, which is not empty at first",
+    ),
+    "a variable that another one writes": (
+        LOOK
+        + "input z: i64; operator set(x: i64; $w: list<i64>) -> () { on x(v) { $w[0] = v; } } ($w) <- set(z, $w);"
+        " @Parallel(2) @Region(r, round_robin) (y) <- look(x, $w);",
+        "no expand: `look` reads `$w`, which is written",
+    ),
+    "a variable of two": (
+        SEEN + "var $m: map<i64, i64> = {}; input z: {k: i64}; output w: i64; (w, $m) <- count(z, $m);",
+        "no expand: `count` shares `$m` with another operator",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_state_that_cannot_be_in_parts_is_not_written_out(name: str) -> None:
+    text, reason = REFUSED[name]
+    assert out(text)[1] == [reason]
+
+
+def test_what_reads_a_variable_that_is_written_runs_on_one_worker() -> None:
+    text = REFUSED["a variable that another one writes"][0].replace(
+        "@Parallel(2) @Region(r, round_robin)", "@Parallel()"
+    )
+    compiled = river.compile(text, lang="river")
+    made = apply(compiled.program, pipeline(BACKEND.passes, find), Platform(2), compiled.library)
+    assert "no fission: `look` reads `$w`, which is written" in [each.message for each in made.remarks]
