@@ -1,0 +1,198 @@
+"""What a second core gives whole programs, beside what the machine gives two runs that have nothing to do with each other.
+
+Each way is a process that runs the program again and again (warm: its code is there, and optimised), from file to file.
+`river, 1` has one worker and is pinned to one processor, `river, 2` has two on both. `river, 1 + 1` are two processes with
+one worker each, side by side, each pinned to a processor of its own, with outputs of its own: twice the work. So what two
+cores can give at most, on this machine and at this moment, is twice `river, 1` over `river, 1 + 1`, the *ceiling*: caches and
+memory are shared, and what others do on the machine counts for all ways. Of the query log in CSV there is the same in C (gcc
+-O3 -march=native), which gets half of the file for each of two processes, and does not put the halves together.
+
+All take turns; printed are medians of ratios of runs that stood side by side, with their least and most.
+
+Run: python tests/bench/bench_cores.py [--programs NAME,...] [--scale X] [--runs N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import measure
+from attrs import evolve, frozen
+from bench_kernels import written
+from bench_programs import HEAD, QUERY_LOG
+from kernels import BENCHES, PROGRAMS, Bench
+from report import Spread
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+ROWS: Mapping[str, tuple[Bench, float]] = {
+    "query_log.szl": (evolve(BENCHES["query_log.szl"], rows=16_000_000), 0.0),
+    "query_log.szl, JSON lines": (evolve(BENCHES["query_log.szl"], rows=8_000_000, form="jsonl"), 0.0),
+    "request_counts.cql": (evolve(BENCHES["count_changes.cql"], rows=8_000_000), 1.5),
+    "count_changes.cql": (evolve(BENCHES["count_changes.cql"], rows=8_000_000), 1.5),
+    "linear_road.cql": (evolve(BENCHES["linear_road.cql"], rows=8_000_000), 0.0),
+    "fm_radio.str": (evolve(BENCHES["fm_radio.str"], rows=160_000_000), 0.0),
+}
+"""How many rows take about a second, and what the second core is to give at least; 0: so much of the ceiling as `PART` says."""
+
+PART = 0.92
+
+
+@frozen
+class Ways:
+    """A program's file, its inputs, and where outputs go."""
+
+    program: str
+    inputs: Mapping[str, str]
+    suffix: str
+    folder: Path
+
+    def process(self, name: str, cpus: Sequence[int], workers: int) -> subprocess.Popen[str]:
+        """A process that runs the program for each line that it gets, and answers with a line."""
+        command: list[str] = [sys.executable, __file__, "--child", self.program]
+        command += [",".join(map(str, cpus)), str(workers), str(self.folder / name), self.suffix]
+        command += [f"{key}={file}" for key, file in self.inputs.items()]
+        (self.folder / name).mkdir()
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**measure.environment(), "RIVER_CACHE": str(self.folder / "cache")},
+        )
+
+
+def child(program: str, cpus: str, workers: str, out: str, suffix: str, *inputs: str) -> None:
+    """Runs the program for each line of the standard input; answers with seconds of its processors."""
+    import river
+
+    os.sched_setaffinity(0, set(map(int, cpus.split(","))))
+    found = river.load(str(PROGRAMS / program))
+    files = dict(each.split("=", 1) for each in inputs)
+    outputs = {name: f"{out}/{name}.{suffix}" for name in found.outputs}
+    for _ in sys.stdin:
+        began = time.process_time()
+        found.run(files, outputs, workers=int(workers))
+        print(time.process_time() - began, flush=True)
+
+
+def together(processes: Sequence[subprocess.Popen[str]]) -> measure.Took:
+    """A run of each, all at once."""
+    began, used = time.perf_counter(), 0.0
+    for each in processes:
+        assert each.stdin is not None
+        each.stdin.write("\n")
+        each.stdin.flush()
+    for each in processes:
+        assert each.stdout is not None
+        told = each.stdout.readline()
+        if not told:
+            sys.exit("a run has failed")
+        used += float(told)
+    return measure.Took(time.perf_counter() - began, used)
+
+
+def in_c(folder: Path, file: Path) -> dict[str, Any]:
+    """The query log in C: of all, and of the halves at once."""
+    program = str(measure.built(folder, "query_log", HEAD + QUERY_LOG))
+    text = file.read_bytes()
+    middle = text.index(b"\n", len(text) // 2) + 1
+    names = [folder / "half-0.csv", folder / "half-1.csv"]
+    names[0].write_bytes(text[:middle])
+    names[1].write_bytes(text[: text.index(b"\n") + 1] + text[middle:])
+
+    def run(*files: Path) -> measure.Took:
+        """Each tells how long it took without its start."""
+        began = [
+            subprocess.Popen(
+                [program, str(each), str(folder / f"c{i}-a"), str(folder / f"c{i}-b"), "1"],
+                stdout=subprocess.PIPE,
+                text=True,
+                preexec_fn=partial(os.sched_setaffinity, 0, {i}),  # noqa: PLW1509 - no other thread runs here
+            )
+            for i, each in enumerate(files)
+        ]
+        took = [float(each.communicate()[0].split()[0]) for each in began]
+        return measure.Took(max(took), sum(took))
+
+    return {"c, 1": lambda: run(file), "c, halves": lambda: run(*names)}
+
+
+def compare(name: str, scale: float, runs: int, folder: Path) -> None:
+    """Prints what the ways of a program take, what the second core gives, and the ceiling."""
+    bench, wanted = ROWS[name]
+    program = name.partition(",")[0]
+    rows = round(bench.rows * scale)
+    inputs = {each: str(written(kind, rows, bench, folder)) for each, kind in bench.inputs.items()}
+    ways = Ways(program, inputs, "arrow" if program.endswith(".str") else "csv", folder)
+    first, second = sorted(os.sched_getaffinity(0))[:2]
+    processes = {
+        "river, 1": [ways.process("one", [first], 1)],
+        "river, 2": [ways.process("two", [first, second], 2)],
+        "river, 1 + 1": [ways.process("left", [first], 1), ways.process("right", [second], 1)],
+    }
+    try:
+        for each in processes.values():
+            for _ in range(2):
+                together(each)
+        races: dict[str, Any] = {way: partial(together, each) for way, each in processes.items()}
+        if name == "query_log.szl":
+            races |= in_c(folder, Path(inputs["query"]))
+        took = measure.rounds(races, runs)
+    finally:
+        for each in (each for found in processes.values() for each in found):
+            each.communicate()
+    measure.record(name, {way: [each.wall for each in found] for way, found in took.items()})
+    walls = {way: [each.wall for each in found] for way, found in took.items()}
+    print(f"{name}: {rows} rows")
+    for way, seconds in walls.items():
+        spread, cpu = Spread.of(seconds), min(each.cpu for each in took[way])
+        print(
+            f"  {way:13} {spread.middle:7.3f} s [{spread.least:.3f}, {spread.most:.3f}], processors' time {cpu:.3f} s"
+        )
+    gain = Spread.of_ratios(walls["river, 1"], walls["river, 2"])
+    ceiling = Spread.of_ratios([2 * each for each in walls["river, 1"]], walls["river, 1 + 1"])
+    part = Spread.of_ratios([each / 2 for each in walls["river, 1 + 1"]], walls["river, 2"])
+    told(f"the second core gives (target {wanted:g})" if wanted else "the second core gives", gain)
+    told("the ceiling", ceiling)
+    told("part of the ceiling" if wanted else f"part of the ceiling (target {PART:g})", part)
+    if "c, 1" in walls:
+        told("what it gives in C", Spread.of_ratios(walls["c, 1"], walls["c, halves"]))
+
+
+def told(what: str, ratio: Spread) -> None:
+    """Prints a ratio."""
+    print(f"  {what:38} {ratio.middle:5.2f} [{ratio.least:.2f}, {ratio.most:.2f}]", flush=True)
+
+
+def main() -> None:
+    if sys.argv[1:2] == ["--child"]:
+        child(*sys.argv[2:])
+        return
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--programs", default="", help="names with commas between; else all")
+    parser.add_argument("--scale", type=float, default=1.0, help="of how many rows there are")
+    parser.add_argument("--runs", type=int, default=7)
+    given = parser.parse_args()
+    if len(os.sched_getaffinity(0)) < 2:
+        sys.exit("there is one processor")
+    measure.begin("Two cores over one")
+    for name in ROWS:
+        if not given.programs or name.partition(",")[0] in given.programs.split(","):
+            with TemporaryDirectory() as folder:
+                compare(name, given.scale, given.runs, Path(folder))
+
+
+if __name__ == "__main__":
+    main()
