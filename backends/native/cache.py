@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-FORMAT: Final = "2"
+FORMAT: Final = "3"
 MOST: Final = 4096
 """Files that are kept; when there are more, the older half goes."""
 
@@ -24,10 +24,15 @@ _DIGEST: Final = 32
 
 def kept(parts: tuple[str, ...], build: Callable[[], bytes]) -> bytes:
     """What `build` makes from `parts`, from the cache if it is there and whole, else built and kept."""
-    there = found(parts)
+    return kept_as(name_of(parts), build)
+
+
+def kept_as(name: str, build: Callable[[], bytes]) -> bytes:
+    """What is kept by a name, if it is whole, else what `build` makes, which is kept."""
+    there = found_as(name)
     if there is not None:
         return there
-    made, file = build(), _file(parts)
+    made, file = build(), _file(name)
     if file is not None:
         with suppress(OSError):  # a cache that cannot be written is slow, not wrong
             keep(file, hashlib.sha256(made).digest() + made)
@@ -37,13 +42,24 @@ def kept(parts: tuple[str, ...], build: Callable[[], bytes]) -> bytes:
 
 def found(parts: tuple[str, ...]) -> bytes | None:
     """What was built from `parts`, if it is in the cache and whole."""
-    file = _file(parts)
+    return found_as(name_of(parts))
+
+
+def found_as(name: str) -> bytes | None:
+    """What is kept by a name, if it is whole."""
+    file = _file(name)
     return None if file is None else _read(file)
+
+
+def there(name: str) -> bool:
+    """Whether anything is kept by a name."""
+    file = _file(name)
+    return file is not None and file.exists()
 
 
 def noted(parts: tuple[str, ...]) -> float:
     """The sum of what was noted of `parts`."""
-    file = _file(parts)
+    file = _file(name_of(parts))
     try:
         return 0.0 if file is None else float(file.with_suffix(".s").read_text())
     except (OSError, ValueError):
@@ -52,16 +68,20 @@ def noted(parts: tuple[str, ...]) -> float:
 
 def note(parts: tuple[str, ...], number: float) -> None:
     """Adds to what is noted of `parts`."""
-    file = _file(parts)
+    file = _file(name_of(parts))
     if file is not None:
         with suppress(OSError):
             keep(file.with_suffix(".s"), str(noted(parts) + number).encode())
 
 
-def _file(parts: tuple[str, ...]) -> Path | None:
+def name_of(parts: tuple[str, ...]) -> str:
+    """By what name that is kept which was built from `parts`."""
+    return hashlib.sha256("\x00".join((FORMAT, *parts)).encode()).hexdigest()[:40]
+
+
+def _file(name: str) -> Path | None:
     folder = own_folder("native")
-    name = hashlib.sha256("\x00".join((FORMAT, *parts)).encode()).hexdigest()
-    return None if folder is None else folder / f"{name[:40]}.o"
+    return None if folder is None else folder / f"{name}.o"
 
 
 def _read(file: Path) -> bytes | None:

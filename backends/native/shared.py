@@ -7,6 +7,7 @@ compiler itself.
 from __future__ import annotations
 
 import json
+import zlib
 from contextlib import contextmanager
 from contextvars import copy_context
 from ctypes import c_bool
@@ -17,9 +18,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from weakref import ref
 
 from backends.native import tiers
-from backends.native.cache import found, kept, note, noted
+from backends.native.cache import found, kept, name_of, note, noted
 from backends.native.jit import OPTIMISATION, Code, host, linked, machine_code, stated
-from backends.native.tiers import Tier, job
+from backends.native.tiers import Order, Tier, job
 from river.classes import define, evolve, frozen
 from river.diagnostics import InternalError
 from river.lang.tables import fingerprint
@@ -152,12 +153,14 @@ def _begun(
     there = found(depends)
     if there is not None:
         return _linked(there, begin)
+    quick_key = f"quick {key}"
     tier = Tier(
         lambda: _linked(kept(depends, lambda: _built(make, level)), begin),
         lambda ran: note(depends, ran),
         before=noted(depends),
+        order=Order(name_of(_depends(quick_key)), name_of(depends), level),
     )
-    quick = evolve(_ready(f"quick {key}", make, 0, begin, parts=0), tier=tier)
+    quick = evolve(_ready(quick_key, make, 0, begin, parts=0), tier=tier)
     tiers.known(tier)
     return quick
 
@@ -190,19 +193,41 @@ def _depends(key: str) -> tuple[str, ...]:
 
 
 def _built(make: Callable[[], ModuleText], level: int) -> bytes:
-    """What is kept: a line of facts, and the code."""
+    """What is kept: a line of facts, and the code; of what is made quickly, the text behind it, for `improved`."""
     from backends.native.library import parts
 
     made = make()
     exports = [*made.exports, BEGIN] if f"define i1 @{BEGIN}(" in made.text else made.exports
     told = {"exports": exports, "facts": made.facts, "imports": parts(made.text)}
-    return json.dumps(told).encode() + b"\n" + machine_code(made.text, level)
+    code = machine_code(made.text, level)
+    if level:
+        return _packed(told, code)
+    return _packed({**told, "size": len(code)}, code + zlib.compress(made.text.encode(), 1))
+
+
+def _packed(told: Any, code: bytes) -> bytes:
+    return json.dumps(told).encode() + b"\n" + code
+
+
+def _unpacked(data: bytes) -> tuple[Any, bytes, bytes]:
+    """What is told, the code, and what is behind it."""
+    head, _, code = data.partition(b"\n")
+    told = json.loads(head)
+    size = told.pop("size", len(code))
+    return told, code[:size], code[size:]
+
+
+def improved(data: bytes, level: int) -> bytes:
+    """Of code that was made quickly, as it is kept, the better one. Parts of the runtime library that it needs are kept, too."""
+    told, _, text = _unpacked(data)
+    for part in set(told["imports"].values()):
+        part_code(part)
+    return _packed(told, machine_code(zlib.decompress(text).decode(), level))
 
 
 def _linked(data: bytes, begin: Callable[[Code], None] | None, level: int = OPTIMISATION) -> Code:
     """The code that was kept, ready to be called; `level`: of the parts of the runtime library that it calls."""
-    head, _, code = data.partition(b"\n")
-    told = json.loads(head)
+    told, code, _ = _unpacked(data)
     imports = {name: part_code(of, level).addresses[name] for name, of in told["imports"].items()}
     made = evolve(linked(code, tuple(told["exports"]), imports), facts=told["facts"])
     if BEGIN in made.addresses and not made.function(BEGIN, (), c_bool)():

@@ -2,13 +2,17 @@
 
 To optimise code takes LLVM ten times as long as to make it, most of what a user waits for before the first row of a program
 that is new. So a run on little, or on nobody knows how much, has all code that is in no cache made without optimisation. What
-then runs for longer than `LONG` is made once more by a thread, one after the other; as soon as the better code is there, calls go
-to it. Both do the same on the same memory, so any call may be the first of the better one. At its end a run waits for the code
-that is being made, no other.
+then runs for longer than `LONG` is made once more by another process (`apart`); as soon as the better code is there, calls go
+to it. Both do the same on the same memory, so any call may be the first of the better one.
 
 How long code has run is noted in the cache, and counts in the next run, which begins with the quick code in any case: nobody
 waits for better code before the first row. So optimising costs about as much as was spent for want of it, and what only ever sees
 a few rows is not optimised.
+
+What a process runs again it is likely to run many times: then code is worth that which has run for much less (`AGAIN`).
+
+Where there can be no other process, a thread makes the better code, one after the other, and at its end a run waits for the
+code that is being made.
 
 What a process makes outside of runs (`while_running`), or on a stated level, is optimised at once.
 """
@@ -21,6 +25,7 @@ from threading import RLock, Thread, local
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
+from backends.native.apart import Order, begin, runs
 from river.classes import define, field
 
 if TYPE_CHECKING:
@@ -31,14 +36,21 @@ if TYPE_CHECKING:
 LONG: Final = 0.25
 """Seconds in code that was made quickly, in all runs, until it is optimised: about as long as that takes."""
 
+AGAIN: Final = 0.005
+"""The same of code that has run in several runs of this process."""
+
 LARGE: Final = 16 << 20
 """Bytes of inputs from which on all code is optimised before a run: it takes longer than that does, or is run again."""
 
 BRIEF: Final = 20e-6
-"""Seconds of a call for which it would take a while to ask for the time at each: of one after such a call it is not asked."""
+"""Seconds of a call for which it would take a while to ask for the time at each."""
+
+STEADY: Final = 64
+"""After how many such calls, one after the other, it is not asked at each. Before that, what comes may vary by much: an instant
+that is over takes a thousand times as long as an item that is put by."""
 
 UNTIMED: Final = 15
-"""How many calls after a brief one are taken for as long as it, without asking."""
+"""How many calls before one of which it is asked then are taken for as long as it."""
 
 LEAST: Final = 0.001
 """Seconds in a run that are worth a note."""
@@ -82,16 +94,22 @@ class Tier:
     before: float = 0.0
     """For how long they have in the runs of other processes."""
 
+    order: Order | None = None
+    """How another process is asked for it; None: it cannot be."""
+
+    runs: int = 0
+    """In how many runs it ran for a while."""
+
     better: Code | None = None
 
     def function(
         self, name: str, quick: Callable[..., Any], params: tuple[Any, ...], result: Any, *, short: bool
     ) -> Callable[..., Any]:
         """A function that calls `quick`, and later the one of this name of the better code."""
-        target, untimed = quick, 0.0
+        target, untimed, counted, brief = quick, 0.0, 1, 0
 
         def call(*args: Any) -> Any:
-            nonlocal target, untimed
+            nonlocal target, untimed, counted, brief
             if untimed > 0:
                 untimed -= 1
                 return target(*args)
@@ -104,9 +122,10 @@ class Tier:
                 return target(*args)
             finally:
                 took = perf_counter() - began
-                if took < BRIEF:
-                    took, untimed = took * (1 + UNTIMED), UNTIMED
-                self.seconds += took
+                self.seconds += took * counted
+                brief = brief + 1 if took < BRIEF else 0
+                untimed = UNTIMED if brief >= STEADY else 0
+                counted = 1 + untimed
 
         return call
 
@@ -129,8 +148,46 @@ def _ran(tier: Tier) -> float:
 
 
 @define(eq=False)
+class Elsewhere:
+    """What another process improves: one process at a time, and nothing twice."""
+
+    process: int | None = None
+    asked: list[Tier] = field(factory=list["Tier"])
+
+    def busy(self) -> bool:
+        """Whether the process is at work."""
+        if self.process is not None and not runs(self.process):
+            self.process = None
+        return self.process is not None
+
+    def ask(self, tiers: list[Tier]) -> bool:
+        """Has code improved, what has run longest first. Whether another process is at that, or at something else before."""
+        if self.busy():
+            return True
+        new = [
+            tier
+            for tier in tiers
+            if tier not in self.asked and tier.order is not None and tier.order.possible
+        ]
+        if new:
+            new.sort(key=_ran, reverse=True)
+            self.process = begin([tier.order for tier in new if tier.order is not None])
+            self.asked += new
+        return self.process is not None
+
+    def take(self) -> None:
+        """Has calls go over to what is there by now."""
+        for tier in [tier for tier in self.asked if tier.order is not None and tier.order.done]:
+            self.asked.remove(tier)
+            tier.improve()
+
+
+_ELSEWHERE: Final = Elsewhere()
+
+
+@define(eq=False)
 class Improver:
-    """Improves code while something runs, in a thread of its own that works only while there is something to do."""
+    """Improves code while something runs: another process does, else a thread that works only while there is something to do."""
 
     thread: Thread | None = None
     stopped: list[BaseException] = field(factory=list[BaseException])
@@ -140,10 +197,12 @@ class Improver:
         if self.thread is not None and self.thread.is_alive():
             return
         with _LOCK:
-            found = max(_KNOWN, key=_ran, default=None)
-        if found is not None and _ran(found) >= LONG:
-            self.thread = Thread(target=self._work, args=(found,), name="improve")
-            self.thread.start()
+            _ELSEWHERE.take()
+            worth = [tier for tier in _KNOWN if _ran(tier) >= LONG]
+            if not worth or _ELSEWHERE.ask(worth):
+                return
+        self.thread = Thread(target=self._work, args=(max(worth, key=_ran),), name="improve")
+        self.thread.start()
 
     def _work(self, tier: Tier) -> None:
         job.failures = self.stopped
@@ -151,7 +210,7 @@ class Improver:
             tier.improve()
 
     def stop(self) -> None:
-        """Waits for what is being made: the code that LLVM is at now. Notes for how long the others have run."""
+        """Waits for what is being made here: the code that LLVM is at now. Notes for how long the others have run."""
         self.stopped.append(KeyboardInterrupt())
         if self.thread is not None:
             self.thread.join()
@@ -161,6 +220,8 @@ class Improver:
                 tier.before += ran
                 if ran > LEAST:
                     tier.note(ran)
+                    tier.runs += 1
+            _ELSEWHERE.ask([tier for tier in _KNOWN if tier.runs > 1 and _ran(tier) >= AGAIN])
 
 
 @contextmanager
@@ -169,6 +230,7 @@ def while_running() -> Generator[Improver]:
     improver = Improver()
     with _LOCK:
         _RUNS.append(improver)
+        _ELSEWHERE.take()
     try:
         yield improver
     finally:

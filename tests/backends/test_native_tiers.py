@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -9,9 +10,10 @@ import pytest
 pytest.importorskip("llvmlite")
 
 import river
-from backends.native import NativeOperator, compile_native, shared, tiers
+from backends.native import NativeOperator, apart, compile_native, shared, tiers
+from backends.native.apart import Order
 from backends.native.jit import OPTIMISATION, Code, optimised
-from backends.native.tiers import Improver, Tier, while_running
+from backends.native.tiers import AGAIN, BRIEF, STEADY, UNTIMED, Elsewhere, Improver, Tier, while_running
 from river.il.parse import parse
 from river.il.templates import Library
 from river.il.verify import verify
@@ -35,10 +37,12 @@ operator counts(x: {k: string, n: i64}; $v: map<string, i64>) -> (y: {k: string,
 
 @pytest.fixture(autouse=True)
 def _as_for_users(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """An empty cache, and nobody who states how much code is optimised."""
+    """An empty cache, and nobody who states how much code is optimised; there can be no other process."""
     monkeypatch.setenv("RIVER_CACHE", str(tmp_path))
     monkeypatch.setattr(shared, "stated", lambda: False)
     monkeypatch.setattr(tiers, "_KNOWN", [])
+    monkeypatch.setattr(tiers, "_ELSEWHERE", Elsewhere())
+    monkeypatch.setattr(tiers, "begin", lambda _: None)
     with optimised(OPTIMISATION):
         yield
 
@@ -190,3 +194,114 @@ def test_what_runs_longest_is_improved_first() -> None:
     assert [one.better is not None for one in some] == [True, True, False]
     improver.stop()
     assert made == ["b", "a", f"c ran {tiers.LONG / 2}"]
+
+
+def times(monkeypatch: pytest.MonkeyPatch, *seconds: float) -> tuple[float, int]:
+    """Of calls that take so long each: what is counted of them, and how often the time was asked for."""
+    now, asked = 0.0, 0
+    left = iter(seconds)
+
+    def clock() -> float:
+        nonlocal asked
+        asked += 1
+        return now
+
+    def quick() -> None:
+        nonlocal now
+        now += next(left)
+
+    monkeypatch.setattr(tiers, "perf_counter", clock)
+    tier = Tier(lambda: Code({}), lambda _: None)
+    call = tier.function("quick", quick, (), None, short=False)
+    for _ in seconds:
+        call()
+    return tier.seconds, asked
+
+
+def test_long_calls_among_brief_ones_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = ([BRIEF / 10] * 3 + [5e-3]) * 40
+    assert times(monkeypatch, *calls)[0] == pytest.approx(sum(calls))
+
+
+def test_where_all_calls_are_brief_few_are_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = [BRIEF / 10] * (STEADY + 100 * (1 + UNTIMED))
+    seconds, asked = times(monkeypatch, *calls)
+    assert seconds == pytest.approx(sum(calls))
+    assert asked == 2 * (STEADY + 100)
+
+
+def runs_of(seed: int, *seconds: float) -> Tier:
+    """The code of an operator that has run for so long in each of some runs."""
+    for each in seconds:
+        with while_running():
+            tier = counts(seed).code.tier
+            assert tier is not None
+            tier.seconds = each
+    return tier
+
+
+def test_what_is_run_again_is_improved_by_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    ordered: list[Order] = []
+    monkeypatch.setattr(tiers, "begin", ordered.extend)
+    once, seldom = runs_of(91, 2 * AGAIN), runs_of(92, AGAIN / 3, AGAIN / 3)
+    assert not ordered
+    often = runs_of(93, AGAIN, AGAIN)
+    assert ordered == [often.order]
+    apart.fulfil(ordered)
+    with while_running():
+        native = counts(93)
+        assert fired(native, ("a", 1)) == [("a", 94)]
+    assert often.better is not None
+    assert once.better is seldom.better is None
+    assert ordered == [often.order]
+    forget()
+    with while_running():
+        assert counts(93).code.tier is None
+
+
+def test_what_runs_for_long_is_improved_by_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    at_work = [True]
+    monkeypatch.setattr(tiers, "begin", lambda _: 1)
+    monkeypatch.setattr(tiers, "runs", lambda _: at_work[0])
+    with while_running() as improver:
+        tier = counts(94).code.tier
+        assert tier is not None
+        assert tier.order is not None
+        tier.seconds = 2 * tiers.LONG
+        improver.look()
+        improver.look()
+        assert improver.thread is None
+        at_work[0] = False  # without having made anything
+        improver.look()
+        assert improver.thread is not None
+        improver.thread.join()
+        assert tier.better is not None
+
+
+@pytest.mark.slow
+def test_a_process_of_its_own_improves_code() -> None:
+    tier = runs_of(95, AGAIN)
+    assert tier.order is not None
+    assert not tier.order.done
+    process = apart.begin([tier.order])
+    assert process is not None
+    assert os.waitpid(process, 0)[1] == 0
+    assert not apart.runs(process)
+    with while_running():
+        assert tier.order.done
+
+
+def test_two_processes_do_not_improve_code_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    tier = runs_of(96, AGAIN)
+    assert tier.order is not None
+    monkeypatch.setattr(apart, "_alone", lambda _: False)
+    apart.fulfil([tier.order])
+    assert not tier.order.done
+
+
+@pytest.mark.parametrize("program", ["", "/opt/app/server"])
+def test_no_other_program_is_started_in_place_of_python(
+    monkeypatch: pytest.MonkeyPatch, program: str
+) -> None:
+    monkeypatch.setattr("sys.executable", program)
+    assert apart.begin([Order("a", "b", OPTIMISATION)]) is None

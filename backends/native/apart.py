@@ -1,0 +1,118 @@
+"""A process that optimises code which others use, while they use it, and after.
+
+It takes from the cache what was made quickly, with its text, and keeps there what it makes of it. So it has no part in the lock
+of their interpreter, nor do they wait for it, not even where they end; it runs when nobody else wants the processor, and one at
+a time.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from backends.native.cache import found_as, kept_as, there
+from river.classes import frozen
+from river.lang.tables import own_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MOST: Final = 60
+"""Seconds of the processor that the process takes at most: what takes longer is not worth it."""
+
+
+@frozen
+class Order:
+    """Code to be optimised: by what names the cache keeps what was made quickly, and the better code, which has a `level`."""
+
+    quick: str
+    better: str
+    level: int
+
+    @property
+    def possible(self) -> bool:
+        """Whether what it takes is there."""
+        return there(self.quick)
+
+    @property
+    def done(self) -> bool:
+        """Whether the better code is there."""
+        return there(self.better)
+
+
+def begin(orders: Sequence[Order]) -> int | None:
+    """Starts the process; None where that is not possible. Returns its number, which `runs` takes."""
+    program = sys.executable or ""
+    if (
+        not hasattr(os, "posix_spawn")
+        or not Path(program).name.startswith("python")
+        or hasattr(sys, "frozen")
+    ):
+        return None  # a program that Python is a part of might begin anew
+    words = [str(word) for each in orders for word in (each.quick, each.better, each.level)]
+    paths = os.pathsep.join(path for path in sys.path if path)
+    nothing = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in range(3)]
+    try:
+        return os.posix_spawn(
+            program,
+            [program, "-P", "-m", __name__, *words],
+            {**os.environ, "PYTHONPATH": paths},
+            file_actions=nothing,
+            setsid=True,  # it is not to be interrupted with the others
+        )
+    except OSError:
+        return None
+
+
+def runs(process: int) -> bool:
+    """Whether it has not ended yet."""
+    try:
+        return os.waitpid(process, os.WNOHANG) == (0, 0)
+    except ChildProcessError:  # somebody else has waited for it
+        return False
+
+
+def fulfil(orders: Sequence[Order]) -> None:
+    """Makes what is ordered, unless another process is at that."""
+    from backends.native.shared import improved
+
+    folder = own_folder("native")
+    if folder is None:
+        return
+    with (folder / ".improving").open("w") as lock:
+        if not _alone(lock.fileno()):
+            return
+        for each in orders:
+            quick = None if each.done else found_as(each.quick)
+            if quick is not None and folder.exists():
+                kept_as(each.better, lambda quick=quick, level=each.level: improved(quick, level))
+
+
+def _alone(file: int) -> bool:
+    """Takes a lock that the system gives back when the process ends; whether nobody has it."""
+    import fcntl
+
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def main(words: Sequence[str]) -> None:
+    """Makes what is ordered in words, three for each, when nobody else wants the processor."""
+    import resource
+
+    os.nice(19)
+    with suppress(ValueError, OSError):  # there may be a lower limit
+        resource.setrlimit(resource.RLIMIT_CPU, (MOST, MOST))
+    fulfil(
+        [Order(quick, better, int(level)) for quick, better, level in zip(*[iter(words)] * 3, strict=True)]
+    )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
