@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import river
 from optimizers import Expand, Fission
@@ -14,6 +18,8 @@ from river.il.verify import verify
 from river.passes import apply
 from river.platform import Platform
 from river.source import Source
+from river.testing.dag_strategies import dags
+from river.testing.graph_strategies import contents, graphs
 from river.testing.pass_laws import check_idempotent, check_pipeline
 
 LIBRARY = Library.of({})
@@ -123,3 +129,23 @@ def test_why_windows_have_no_replicas(name: str) -> None:
         )
         later = apply(made.program, (Fission(rules="runtime"), Expand()), Platform(2), LIBRARY)
         assert [each.message for each in later.remarks] == [f"no expand: {reason}"]
+
+
+REGIONS = (
+    (Fission(auto=True), Expand()),
+    (Fission(auto=True, degree=3, rules="runtime"), Expand(epoch=2)),
+)
+
+
+@settings(max_examples=8)
+@given(
+    st.one_of(dags(5), graphs(4)),
+    contents(4),
+    st.lists(st.integers(-9, 9), max_size=9),
+    st.sampled_from(REGIONS),
+)
+def test_random_graphs_with_their_regions_written_out(
+    text: str, items: dict[str, list[Any]], more: list[int], passes: tuple[Any, ...]
+) -> None:
+    data = {name: values for name, values in {"x": more, **items}.items() if f"input {name}:" in text}
+    check_pipeline(parse(Source("p.river", text)), passes, Platform(2), LIBRARY, data, limit=100)
