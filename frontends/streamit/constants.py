@@ -23,6 +23,10 @@ Act = Callable[["ty.Call | ty.Update | ty.Load", "Mapping[str, Value]"], Value]
 """What an expression comes to that does more than give a value, or asks more than variables."""
 
 
+Code = Callable[["Mapping[str, Value]", Act], Value]
+"""What gives the value of an expression, of the values of names, and of what says what has effects."""
+
+
 def _nothing(expr: ty.Expr, _: Mapping[str, Value]) -> Value:
     raise LookupError(expr)
 
@@ -68,36 +72,70 @@ def evaluate(expr: Expr, values: Mapping[str, Value], act: Act = _nothing) -> Va
 
     Raises: values.TrapSignal; IndexError outside of an array; LookupError for what has no value here.
     """
+    return code(expr)(values, act)
+
+
+def code(expr: Expr) -> Code:
+    """What gives the value of an expression, again and again: it looks at the expression once."""
     match expr:
         case ty.Constant(_, value):
-            return value
+            return lambda _values, _act: value
         case ty.Local(_, name) | ty.Param(_, name):
-            return values[name]
-        case ty.Apply(type_, operation, args):
-            operands = [evaluate(arg, values, act) for arg in args]
-            return apply(operation, [arg.type for arg in args], type_, operands)
+            return lambda values, _act: values[name]
+        case ty.Apply():
+            return _applied(expr)
         case ty.Logic(_, operation, left, right):
-            first = evaluate(left, values, act)
-            return first if first == (operation == "or") else evaluate(right, values, act)
+            one, other, ends = code(left), code(right), operation == "or"
+            return lambda values, act: first if (first := one(values, act)) == ends else other(values, act)
         case ty.Choose(_, cond, then, other):
-            return evaluate(then if evaluate(cond, values, act) else other, values, act)
+            test, yes, no = code(cond), code(then), code(other)
+            return lambda values, act: (yes if test(values, act) else no)(values, act)
         case ty.At(_, array, index):
-            return item(evaluate(array, values, act), evaluate(index, values, act))
+            whole, place = code(array), code(index)
+            return lambda values, act: item(whole(values, act), place(values, act))
         case ty.StructPart(_, value, index):
-            return evaluate(value, values, act)[index]
+            whole = code(value)
+            return lambda values, act: whole(values, act)[index]
         case ty.Display(_, items) | ty.Make(_, items):
-            return [evaluate(i, values, act) for i in items]
+            parts = [code(each) for each in items]
+            return lambda values, act: [part(values, act) for part in parts]
         case ty.Size(_, array, depth):
-            found = evaluate(array, values, act)
-            for _ in range(depth):
-                found = found[0] if found else ()
-            return len(found)
+            return _size(code(array), depth)
         case ty.Call() | ty.Update() | ty.Load():
-            return act(expr, values)
+            return lambda values, act: act(expr, values)
         case ty.Field() | ty.Peek() | ty.Pop() | ty.Function():
-            raise LookupError
+            return _missing
         case _:
             assert_never(expr)
+
+
+def _applied(expr: ty.Apply) -> Code:
+    """What gives the value of an operation."""
+    name, parts = expr.operation, [code(arg) for arg in expr.args]
+    if name.startswith("complex."):
+        return lambda values, act: meaning(name, [part(values, act) for part in parts])
+    found = _function(name, tuple(arg.type for arg in expr.args), expr.type)
+    match parts:
+        case (one, other):
+            return lambda values, act: found(one(values, act), other(values, act))
+        case _:
+            return lambda values, act: found(*[part(values, act) for part in parts])
+
+
+def _size(array: Code, depth: int) -> Code:
+    """What gives the number of items of an array."""
+
+    def size(values: Mapping[str, Value], act: Act) -> Value:
+        found = array(values, act)
+        for _ in range(depth):
+            found = found[0] if found else ()
+        return len(found)
+
+    return size
+
+
+def _missing(_values: Mapping[str, Value], _act: Act) -> Value:
+    raise LookupError
 
 
 def item(array: Sequence[Value], index: int) -> Value:

@@ -128,6 +128,10 @@ class _Elaborator:
     depth: int = 0  # of calls
     files: set[str] = field(factory=lambda: set(OWN_NAMES))
     nodes: dict[tuple[str, Any], ty.Node] = field(factory=dict[tuple[str, Any], "ty.Node"])
+    codes: dict[int, constants.Code] = field(
+        factory=dict[int, constants.Code]
+    )  # by identity of an expression
+    seen: list[ty.Expr] = field(factory=list["ty.Expr"])  # those of which there is code
     said: list[str | ty.Node] = field(factory=list["str | ty.Node"])  # before the first firing
     saying: frozenset[str] = field(init=False)  # filters whose `init` prints
 
@@ -451,10 +455,7 @@ class _Elaborator:
 
     def statement(self, item: ty.Stmt, values: Values, top: _Open | None) -> str | None:
         """Runs a statement."""
-        self.steps += 1
-        if self.steps > LONGEST:
-            message = f"making the graph took more than {LONGEST:,} steps"
-            raise self.report.error("streamit-endless", message, item.span, "does the loop end?")
+        self.step(item.span)
         match item:
             case ty.Declare(key, type_, value):
                 values[key] = self.declared(type_, value, values)
@@ -483,6 +484,13 @@ class _Elaborator:
                 raise self.report.error("streamit-misplaced", "this has no place here", item.span)
         return None
 
+    def step(self, span: Span | None) -> None:
+        """Counts a step."""
+        self.steps += 1
+        if self.steps > LONGEST:
+            message = f"making the graph took more than {LONGEST:,} steps"
+            raise self.report.error("streamit-endless", message, span, "does the loop end?")
+
     def loop(self, item: ty.For | ty.While, values: Values, top: _Open | None) -> str | None:
         """Runs a loop; `return` when that ends it."""
         first, steps = (item.first, item.steps) if isinstance(item, ty.For) else ((), ())
@@ -490,7 +498,8 @@ class _Elaborator:
         late = isinstance(item, ty.While) and item.late
         while late or self.value(item.cond, values):
             late = False
-            left = self.run((ty.Block(item.body.items, span=item.span),), values, top)
+            self.step(item.span)
+            left = self.run(item.body.items, values, top)
             if left in ("break", "return"):
                 return None if left == "break" else left
             for step in steps:
@@ -565,7 +574,14 @@ class _Elaborator:
         """The value of an expression. Raises: Failed, when it is reported."""
         if isinstance(expr, ty.Update):
             return self.effect(expr, values)
-        return self.guarded(lambda: constants.evaluate(expr, values, self.act), expr.span)
+        code = self.codes.get(id(expr))
+        if code is None:
+            code = self.codes[id(expr)] = constants.code(expr)
+            self.seen.append(expr)
+        try:
+            return code(values, self.act)
+        except (TrapSignal, LookupError) as error:
+            raise self.unknown(error, expr.span) from error
 
     def act(self, expr: ty.Call | ty.Update | ty.Load, values: Mapping[str, Any]) -> Any:
         """What does more than give a value, as part of an expression."""
@@ -638,13 +654,19 @@ class _Elaborator:
         """What `compute` gives, its failures as diagnostics."""
         try:
             return compute()
-        except TrapSignal as trap:
-            reason = trap.code.replace("-", " ")
-        except IndexError:
-            reason = "an index is outside of its array"
-        except LookupError:
-            reason = "it depends on the stream, or changes something inside of an expression"
-        raise self.report.error("streamit-constant", f"this cannot be computed: {reason}", span)
+        except (TrapSignal, LookupError) as error:
+            raise self.unknown(error, span) from error
+
+    def unknown(self, error: TrapSignal | LookupError, span: Span | None) -> Failed:
+        """The error that something has no value."""
+        match error:
+            case TrapSignal(code=code):
+                reason = code.replace("-", " ")
+            case IndexError():
+                reason = "an index is outside of its array"
+            case _:
+                reason = "it depends on the stream, or changes something inside of an expression"
+        return self.report.error("streamit-constant", f"this cannot be computed: {reason}", span)
 
     def effect(self, expr: ty.Expr, values: Values) -> Any:
         """Runs an assignment."""

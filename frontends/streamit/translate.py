@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from math import isnan
 from typing import TYPE_CHECKING, Any, assert_never
 
@@ -1066,4 +1067,10 @@ def _shortest(value: float, type_: ty.Type) -> float:
     """The shortest number that is the same in the type."""
     if type_ != ty.FLOAT:
         return value
-    return float(OPERATIONS["string"].meaning((t.F32,), t.STRING)(value))
+    return float(_text()(value))
+
+
+@cache
+def _text() -> Callable[[float], str]:
+    """What writes the shortest text of a float."""
+    return OPERATIONS["string"].meaning((t.F32,), t.STRING)

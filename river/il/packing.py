@@ -1,7 +1,8 @@
 """Verified programs as JSON and back, so that they can be kept: neither parsed nor verified again.
 
 Every object is a row that names its class and its parts; parts without parts stand where they are, others by the number of
-their row, so what was one object is one again. Only classes of the modules below are ever made.
+their row, so what was one object is one again. Numbers of long tables stand in columns. Only classes of the modules below are
+ever made.
 """
 
 from __future__ import annotations
@@ -12,9 +13,12 @@ from contextlib import suppress
 from enum import Enum
 from functools import cache
 from importlib import import_module
+from itertools import repeat
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from river.classes import define, field, fields, has_fields
+from river.lang import syntax, typed
 from river.lang.tables import evict, fingerprint, keep, own_folder
 from river.lang.values import NAN, FrozenBag, FrozenMap, FrozenOMap
 from river.lang.values.order import ordered_type, total_key
@@ -27,10 +31,14 @@ if TYPE_CHECKING:
 MODULES: Final = (
     "river.diagnostics", "river.il.graph", "river.il.program", "river.lang.syntax", "river.lang.typed", "river.lang.types",
 )  # fmt: skip
-_SPAN, _ENUM, _BYTES, _TUPLE, _BAG, _DICT, _MAP, _OMAP = range(-8, 0)
+_NUMBERS, _SPAN, _ENUM, _BYTES, _TUPLE, _BAG, _DICT, _MAP, _OMAP = range(-9, 0)
 _SEQUENCES: Final[dict[int, Any]] = {_TUPLE: tuple, _BAG: FrozenBag}
 _MAPPINGS: Final[dict[int, Any]] = {_DICT: dict, _MAP: FrozenMap}
 _KINDS: Final[dict[type, int]] = {class_: kind for kind, class_ in (*_SEQUENCES.items(), *_MAPPINGS.items())}
+_WRITTEN: Final = (syntax.Int, syntax.Float, syntax.Bool, syntax.Unary, typed.Literal)
+"""What numbers of a table are, which nobody tells apart but by their values."""
+_LONG: Final = 64
+"""From so many on they are columns."""
 _PLAIN: Final = frozenset((str, int, float, bool, type(None)))
 
 
@@ -77,6 +85,14 @@ def unpacked(kept: Mapping[str, Any], sources: Sequence[Source]) -> Any:
             type_, *entries = parts(values)
             order = None if type_ is None else total_key(type_)
             made.append(FrozenOMap(order, zip(entries[::2], entries[1::2], strict=True)))
+        elif kind == _NUMBERS:
+            which, *tables = cast("tuple[list[int] | None, *tuple[list[Any], ...]]", tuple(values))
+            columns: list[tuple[Callable[..., object], list[Any]]] = [
+                (makers[number], [parts(c) if many else repeat(*parts(c)) for many, c in rest])
+                for number, *rest in tables
+            ]
+            each = [map(maker, *column) for maker, column in columns]
+            made.append(tuple(each[0] if which is None else (next(each[i]) for i in which)))
         elif kind == _ENUM:
             made.append(makers[values[0]](*parts(values[1:])))
         elif kind == _BYTES:
@@ -152,6 +168,10 @@ class _Packer:
             number, names = node
             return [number, *[self.part(getattr(value, name)) for name in names]]
         kind = _KINDS.get(type(value))
+        if kind == _TUPLE and len(items := cast("tuple[object, ...]", value)) >= _LONG:
+            classes = dict.fromkeys(map(type, items))
+            if all(each in _WRITTEN for each in classes):
+                return self.numbers(items, classes)
         if kind in _SEQUENCES:
             return [kind, *map(self.part, cast("tuple[object, ...]", value))]
         if kind in _MAPPINGS:
@@ -171,6 +191,32 @@ class _Packer:
             case _:
                 self.nodes[type(value)] = self.number(type(value)), _fields(type(value))
                 return self.row(value)
+
+    def numbers(self, items: tuple[object, ...], classes: Mapping[type, None]) -> list[Any]:
+        """The row of a table: of which class each of its numbers is, and by class their parts, in columns.
+
+        A column is a list of what stands for each, or of the one that they all have.
+        """
+        order = {class_: i for i, class_ in enumerate(classes)}
+        which = None if len(order) == 1 else [order[type(item)] for item in items]
+        return [
+            _NUMBERS,
+            which,
+            *(self.columns(class_, [x for x in items if type(x) is class_]) for class_ in classes),
+        ]
+
+    def columns(self, class_: type, items: Sequence[object]) -> list[Any]:
+        """The columns of what is of one class."""
+        found: list[Any] = [self.number(class_)]
+        for name in _fields(class_):
+            parts = list(map(attrgetter(name), items))
+            if all(part is parts[0] for part in parts):
+                found.append([False, [self.part(parts[0])]])
+            elif all(part.__class__ in _PLAIN for part in parts):
+                found.append([True, parts])
+            else:
+                found.append([True, [self.part(part) for part in parts]])
+        return found
 
     def number(self, class_: type) -> int:
         """The number of a class."""

@@ -130,8 +130,23 @@ def test_other_classes_do_not() -> None:
             unpacked({"classes": classes, "rows": [[0]], "root": [0]}, [])
 
 
+def test_tables_are_columns() -> None:
+    source = Source("t", "-1.5")
+    span = Span(source, 0, 4)
+    floats = [s.Float(i / 3, span=span) for i in range(50)]
+    signed = [s.Unary("-", each, span=each.span) for each in floats] + [s.Bool(True), s.Int(7)]
+    numbers = tuple(typed.Literal(t.F32, value, span=None) for value in (NAN, -0.0, *map(float, range(70))))
+    root = (numbers, (*floats, *signed), numbers[0], tuple(signed[:3]), numbers)
+    found = again(root, [source])
+    assert repr(found) == repr(root)
+    assert [each.span for each in found[1]] == [each.span for each in root[1]]
+    assert found[0] is found[4]
+    assert found[0][0].value is NAN
+    assert len(packed(root, [source])["rows"]) < 130
+
+
 @pytest.mark.parametrize(
-    "kept", [{}, {"classes": [], "rows": [[0]], "root": [0]}, {"classes": [], "rows": [[-9]], "root": [0]}]
+    "kept", [{}, {"classes": [], "rows": [[0]], "root": [0]}, {"classes": [], "rows": [[-10]], "root": [0]}]
 )
 def test_what_is_damaged_is_no_graph(kept: dict[str, Any]) -> None:
     with pytest.raises((KeyError, IndexError, ValueError)):
