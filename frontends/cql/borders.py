@@ -86,6 +86,14 @@ def stream_out(
     return _operator(name, s.Port("d", delta, "tau"), (), s.Out("out", row, stamp), handlers, span)
 
 
+def row_by_row(
+    name: str, row: s.TypeExpr, key: str, sent: s.Stmt, out: s.TypeExpr, stamp: str, span: Span | None
+) -> s.Operator:  # fmt: skip
+    """What is sent of each row `r` as it comes, whose stamp goes on."""
+    handlers = (s.ItemHandler("x", "r", s.Block((sent,))),)
+    return _operator(name, s.Port("x", row, key), (), s.Out("out", out, stamp), handlers, span)
+
+
 def _operator(
     name: str, port: s.Port, variables: tuple[s.VarParam, ...], out: s.Out, handlers: tuple[s.Handler, ...],
     span: Span | None,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from frontends.cql import changes
 from frontends.cql import typed as ty
+from frontends.cql.passing import passing
 from frontends.cql.plan import Plan, plan
 from frontends.sql import typed as r
 from river.classes import define, evolve, field, frozen
@@ -22,6 +23,8 @@ from river.lang.scope import expression
 from river.lang.values import BOUNDS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from river.source import Span
 
 
@@ -59,9 +62,11 @@ class Declarations:
     folds: dict[r.Fold, s.Fn] = field(factory=dict["r.Fold", s.Fn])
     loud: frozenset[str] = frozenset()
     plan: Plan = field(init=False)
+    passing: Mapping[str, ty.Input] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self.plan = plan(self.source)
+        self.passing = passing(self.source)
         named = (*self.source.inputs, *self.source.views, *self.source.functions)
         self.taken = {"delta", *(one.name for one in named)}
         self.loud = changes.loud(self.source, self.plan.now)

@@ -31,7 +31,10 @@ FIRST = {t.I64: -BOUNDS[t.I64][1], t.TIME: -62_135_596_800_000_000}
 
 
 def read(whole: Declarations, one: ty.Input) -> p.Input:
-    """An input queue, and the operators that make deltas of it. Data have dates as times."""
+    """An input queue, and the operators that make deltas of it, if somebody reads these. Data have dates as times."""
+    if one in whole.passing.values():
+        row = whole.declare(one.name, expression(one.row), one.span)
+        return p.Input(one.name, row, one.stamp.name, _stamp(whole, one), span=one.span)
     row = each(one.row, dates.read)
     if row == one.row:
         return _read(whole, one, None)

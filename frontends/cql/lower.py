@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from frontends.cql import inputs, outputs, present, streams
+from frontends.cql import inputs, outputs, passing, present, streams
 from frontends.cql import typed as ty
 from frontends.cql.declarations import Declarations, Deltas
 from frontends.cql.queries import Query
@@ -35,7 +35,8 @@ def lower(program: ty.Program) -> p.Program:
             *(s.FieldType(n, s.TypeName("list", (s.TypeName("R"),))) for n in ("ins", "del")),
         )
     )
-    whole.types.append(p.TypeDecl("delta", ("R",), delta))
+    if len(whole.passing) < len(program.views):
+        whole.types.append(p.TypeDecl("delta", ("R",), delta))
     read = [inputs.read(whole, one) for one in program.inputs]
     told = [output for view in program.views for output in _view(whole, view)]
     return p.Program(
@@ -58,6 +59,8 @@ def _view(whole: Declarations, view: ty.View) -> tuple[p.Output, ...]:
     """A query, and what the world sees of it."""
     if view.name in whole.plan.looked_up:
         return ()
+    if view.name in whole.passing:
+        return (passing.lower(whole, view, whole.passing[view.name]),)
     own = whole.declare(view.name, expression(view.row), view.span)
     quiet = view.query.operator != "rstream" and view.name not in whole.loud
     inner = Query(whole, view)

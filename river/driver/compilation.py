@@ -396,7 +396,8 @@ def _language(name: str) -> str:
 def library(program: Program, *, written: bool = True) -> Library:
     """The templates that `program` refers to: River's own, and those of the languages whose namespaces it names.
 
-    `written`: it may call functions of a language whose templates it has in full, as the pass `expand` leaves it.
+    `written`: it may call functions of a language whose templates it has in full, as the pass `expand` leaves it; so may one that
+    has no instances.
     """
     from river.il.program import Instance
     from river.il.templates import Library
@@ -407,7 +408,8 @@ def library(program: Program, *, written: bool = True) -> Library:
     for decl in program.decls:
         if isinstance(decl, Instance):
             wanted.add(decl.template.rpartition(".")[0])
-    for node in (node for decl in program.decls if written for node in walk(decl)):
+    whole = written or not wanted
+    for node in (node for decl in program.decls if whole for node in walk(decl)):
         match node:
             case s.Call(name, _) | s.TypeName(name, _) if "." in name:
                 wanted.add(name.rpartition(".")[0])

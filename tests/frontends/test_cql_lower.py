@@ -223,42 +223,42 @@ def test_a_range_of_no_length_is_the_present() -> None:
     assert says(text.format("range 0"), s=rows) == says(text.format("now"), s=rows)
 
 
-def test_a_filtered_stream_keeps_nothing() -> None:
-    assert shown("v: stream by at = select a, k from s where a > 3;", "operator select_v") == dedent("""\
-        operator select_v = cql.select<
-          R = SRead,
-          O = SRead,
-          Tau = i64,
-          keep = fn(r) => (r.a > 3),
-          row = fn(r) => {a: r.a, k: r.k},
-          quiet = true
-        >;
-        operator istream_v = cql.istream<
-          R = SRead,
-          O = V,
-          Tau = i64,
-          row = fn(tau, r) => {at: tau, a: r.a, k: r.k},
-          net = true
-        >;
-
-        operator v_out(d: delta<V> by tau) -> (out: V by at) {
-          on d(x) {
-            for r in x.ins {
-              emit out r;
+@pytest.mark.parametrize(
+    "query", ["select a, k from s where a > 3", "rstream(select a, k from s[now] where a > 3)"]
+)
+def test_a_filtered_stream_is_one_operator_that_keeps_nothing(query: str) -> None:
+    assert shown(f"v: stream by at = {query};", "operator") == dedent("""\
+        operator select_v(x: S by ts) -> (out: V by at) {
+          on x(r) {
+            if r.a > 3 {
+              emit out {at: r.ts, a: r.a, k: r.k};
             }
-          }
-          on mark(k) {
-            mark out k;
           }
         }
 
-        (s_deltas, $s_now, $s_ins) <- s_in(s, $s_now, $s_ins);
-        @Parallel() (v_selected) <- select_v(s_deltas);
-        @Parallel() (v_istream) <- istream_v(v_selected);
-        (v) <- v_out(v_istream);
+        @Parallel() (v) <- select_v(s);
 
         output v: V by at;
         """)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "v: stream by at = istream(select a from s[now] where a > 1);",
+        "v: stream by at = select a from s where a > 1; w: stream by at = select k from s;",
+        "v: stream by at = select a from s where a > 1; w: relation = select count(*) as n from v[range 5];",
+    ],
+)
+def test_a_stream_that_more_is_made_of_is_told_as_changes(query: str) -> None:
+    assert "operator s_in(" in pretty(lower(query))
+
+
+def test_rows_that_come_one_by_one_are_those_of_each_instant() -> None:
+    rows = [(1, 2, "b"), (1, 2, "a"), (1, 2, "b"), (2, 2, "b"), (5, 1, "b"), ((1 << 63) - 1, 3, "c")]
+    text = "v: stream = select a, upper(k) as k from s where a > 1;"
+    also = "w: relation = select count(*) as n from s;"
+    assert says(text, s=rows) == says(text + also, s=rows)["v"]
 
 
 def test_a_join_of_a_stream_with_itself_and_a_relation() -> None:

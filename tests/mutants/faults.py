@@ -1549,6 +1549,14 @@ NATIVE: Final = (
         "tests/backends/test_native_views.py::test_rows_of_which_several_parts_fit_into_a_word_stand_in_the_total_order",
     ),
     Mutant(
+        "present-told-as-it-comes",
+        "an `istream` of the present passes on rows that were there an instant before",
+        "frontends/cql/passing.py",
+        """        case "rstream", ty.Range(0, 0):""",
+        """        case "rstream" | "istream", ty.Range(0, 0):""",
+        "tests/frontends/test_cql_lower.py::test_a_stream_that_more_is_made_of_is_told_as_changes",
+    ),
+    Mutant(
         "view-of-the-first-shard",
         "of a map that several workers keep, only the first part's rows are shown",
         "backends/multicore/variables.py",
