@@ -16,7 +16,7 @@ from attrs import field, frozen
 from attrs.validators import ge
 
 from optimizers.combining import SEQ, Parts, obstacle, parts, written_out
-from optimizers.fission import UNORDERED, lasting, unseen
+from optimizers.fission import UNHELD, UNORDERED, lasting, unseen
 from optimizers.fission import region as fissible
 from optimizers.queries import Names, changed, source, type_names, type_text
 from river.classes import evolve
@@ -29,7 +29,7 @@ from river.il.expand import expand as expanded
 from river.il.lift import lift
 from river.il.model import instance_model
 from river.il.program import Instance, Lift, Program, Queue, Result, Use, Variable
-from river.il.regions import BY_TIME
+from river.il.regions import BY_TIME, LOOPS
 from river.lang import syntax as s
 from river.lang import typed
 from river.lang import types as t
@@ -88,7 +88,8 @@ class Expand:
             ends = [graph.queues[out].consumer for out, _ in region.exits]
             ends = ends if len(ends) == 1 else []
             after = [entries[end.instance] for end in ends if end is not None and end.instance in entries]
-            following |= {region.id: after[0]} if after and after[0] is not region else {}
+            near = graph.looping.isdisjoint(m for each in (region, *after) for m in each.members)
+            following |= {region.id: after[0]} if near and after and after[0] is not region else {}
         later = {after.id for after in following.values()}
         for region in regions:
             if region.id in later:
@@ -208,8 +209,8 @@ def _serial(graph: g.Graph, instance: g.Instance, region: Region) -> str | None:
         return "works on blocks of an input, which are not written out"
     if len(op.ports) != 1 and region.strategy != BY_TIME:
         return f"has {len(op.ports)} inputs: only those of deltas are split alike"
-    if instance.index in graph.looping:
-        return "is part of a loop"
+    if instance.index in graph.looping and region.strategy not in UNHELD:
+        return f"{LOOPS}, and what it sends would wait for what comes later"
     if region.strategy == HALO:
         found = fissible(graph, region.members)
         return found.message.removeprefix(f"`{instance.use.operator}` ") if isinstance(found, Note) else None

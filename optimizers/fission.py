@@ -51,7 +51,18 @@ from river.il.groups import core_sets, cores_of
 from river.il.model import Keyed, Selectivity, Stateless, Unknown, instance_model
 from river.il.partial import Partial, partial, stated
 from river.il.program import Input, Program, Use
-from river.il.regions import BY_TIME, MARKS, ByRows, Sharded, divided, divided_together, passed, pays, shown
+from river.il.regions import (
+    BY_TIME,
+    LOOPS,
+    MARKS,
+    ByRows,
+    Sharded,
+    divided,
+    divided_together,
+    passed,
+    pays,
+    shown,
+)
 from river.il.rows import rowwise
 from river.il.sources import BLOCKS, source
 from river.lang import typed
@@ -400,8 +411,21 @@ def _leaving(graph: g.Graph, members: Sequence[int]) -> Iterator[tuple[int, str]
                 yield member, queue
 
 
+UNHELD: Final = ("round_robin", a.HALO)
+"""The strategies by which what a firing sends waits for nothing that comes later: it may go round in a loop."""
+
+
 def region(graph: g.Graph, members: tuple[int, ...]) -> Plan | Note:
     """How `members`, each behind the one that feeds it, can be a region, or why not; about the last, if the others can."""
+    found = _region(graph, members)
+    looping = [graph.instances[member].use for member in members if member in graph.looping]
+    if isinstance(found, Plan) and looping and found.strategy not in UNHELD:
+        return Note(f"`{looping[-1].operator}` {LOOPS}", looping[-1].span)
+    return found
+
+
+def _region(graph: g.Graph, members: tuple[int, ...]) -> Plan | Note:
+    """The same, where no loop is."""
     instances = [graph.instances[m] for m in members]
     if windowed := next(filter(_windowed, instances), None):
         reason = (
@@ -471,8 +495,6 @@ def _obstacle(graph: g.Graph, instance: g.Instance) -> str | None:
         return "acts on marks, of which each replica would see its own"
     if isinstance(op, typed.Operator) and not lasting(instance) and any(f.marks for f in item_findings(op)):
         return "sends marks of its own"
-    if instance.index in graph.looping:
-        return "is part of a loop"
     if isinstance(model.state, Unknown) and apart is None:
         return f"has state that is not known to be kept by key: {_shown(instance.variables)}"
     for variable in instance.variables:
@@ -502,7 +524,7 @@ def _windows_obstacle(graph: g.Graph, instance: g.Instance) -> str | None:
         return "has ordered queues, of whose marks each replica would see its own"
     if any(rate.most != rate.least or not rate.most for rate in instance_model(instance).selectivity):
         return "does not send as many items for each window"
-    return "is part of a loop" if instance.index in graph.looping else None
+    return None
 
 
 def lasting(instance: g.Instance) -> bool:

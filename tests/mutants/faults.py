@@ -903,9 +903,9 @@ PASSES: Final = (
     ),
     Mutant(
         "fission-of-a-loop",
-        "an operator in a loop is replicated",
+        "an operator in a loop is replicated though what it sends waits for a pulse",
         "optimizers/fission.py",
-        "if instance.index in graph.looping:",
+        "if isinstance(found, Plan) and looping and found.strategy not in UNHELD:",
         "if False:",
         "tests/optimizers/test_guards.py::test_fission_says_why_not",
     ),

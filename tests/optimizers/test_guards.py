@@ -81,9 +81,10 @@ FISSION = {
     "loop": (
         (
             "operator both(x: T, y: T) -> (a: T, b: T) { on x(t) { emit a t; emit b t; } on y(t) { emit a t; } }"
-            " input p: T; output q: T; (q, r) <- both(p, s); @Parallel() (s) <- same(r);"
+            " operator f(x: T) -> (out: T) { on x(t) { if t.n > 1 { emit out t; } } }"
+            " input p: T; output q: T; (q, r) <- both(p, s); @Parallel() (s) <- f(r);"
         ),
-        "`same` is part of a loop",
+        "`f` is part of a loop",
     ),
     "order begins": (
         (

@@ -12,10 +12,11 @@ import pytest
 import optimizers
 import river
 from backends.multicore import BACKEND
-from optimizers import Expand
+from optimizers import Expand, Fission
 from river.il.pretty import pretty
 from river.passes import apply, pipeline
 from river.platform import Platform
+from river.testing.pass_laws import check_pipeline
 
 if TYPE_CHECKING:
     from river.driver import Compiled
@@ -41,8 +42,8 @@ REASONS: Final = {
     "items with equal keys keep their order by serial numbers, which ordered queues do not carry": (
         r"has ordered queues, whose items tell their order: no serial numbers are joined to them",
     ),
-    "an item that comes back is the next one of its replica only where a runtime numbers firings": (
-        r"is part of a loop",
+    "where firings do not all send as much, an item waits for a pulse, and a loop for the item": (
+        r"is part of a loop, and what it sends would wait for what comes later",
     ),
 }
 """Why regions are not written out. What the engine makes of them is compared with the calculus, to the byte, for one to five
@@ -166,6 +167,38 @@ REFUSED = {
 def test_state_that_cannot_be_in_parts_is_not_written_out(name: str) -> None:
     text, reason = REFUSED[name]
     assert out(text)[1] == [reason]
+
+
+LOOP = """river 1;
+input x: i64; output y: i64;
+operator begin(x: i64, again: i64) -> (parts: i64, done: i64) {
+  phase 1 on x(v) { for i in 0 .. 4 { emit parts v +% i; } }
+  phase 3 on again(v) { for i in 0 .. 4 { emit parts v +% i; } }
+  phase 1 on again(v) { emit done v; }
+}
+operator square(x: i64) -> (out: i64) { on x(v) { emit out v *% v +% 1; } }
+operator pairs(x: i64) -> (out: i64) { on x[pop 2](w) { emit out w[0] *% 3 +% w[1]; } }
+operator add(x: i64; $n: i64, $sum: i64) -> (out: i64) {
+  on x(v) { $sum = $sum *% 5 +% v; $n = $n + 1; if $n == 2 { emit out $sum; $n = 0; $sum = 0; } }
+}
+var $n: i64 = 0; var $sum: i64 = 0;
+(parts, y) <- begin(x, again);
+@Parallel(3) (squares) <- square(parts);
+@Parallel(2) (sums) <- pairs(squares);
+(again, $n, $sum) <- add(sums, $n, $sum);
+"""
+
+
+@pytest.mark.parametrize("rules", ["paper", "runtime"])
+def test_regions_in_loops_where_nothing_waits_for_what_comes_later(rules: str) -> None:
+    compiled = river.compile(LOOP, lang="river")
+    passes = Fission(rules=rules), Expand()
+    said = pretty(apply(compiled.program, passes[:1], Platform(2), compiled.library).program)
+    assert "@Parallel(3) @Region(r1, round_robin)" in said
+    assert "@Parallel(2) @Region(r2, halo)" in said
+    for items in ([], [3], [3, 1, 4, 1, 5]):
+        made = check_pipeline(compiled.program, passes, Platform(2), compiled.library, {"x": items}, limit=0)
+        assert pretty(made).count("@Region(r1, replica)") == 3
 
 
 def test_what_reads_a_variable_that_is_written_runs_on_one_worker() -> None:
