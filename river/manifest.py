@@ -39,8 +39,9 @@ class Epoch:
     """An epoch that has been; `epoch` is its number, from 0 on.
 
     `inputs`: the files that came of each, in order; `outputs`: of each that got rows its files, in order, with how many rows
-    they have; `state`: the file that it left; `letters`: the file of rows that were wrong; `unread`: files of each input
-    that came and were not read; `run`: what the run is called, which another one over the same folder is not.
+    they have; `states`: the files of the state that it left, by channel of keys; `order`: the one that says how far the inputs
+    had been read, None if they have ended; `letters`: the file of rows that were wrong; `unread`: files of each input that came
+    and were not read; `run`: what the run is called, which another one over the same folder is not.
     """
 
     epoch: int
@@ -48,7 +49,8 @@ class Epoch:
     outputs: Mapping[str, tuple[tuple[str, int], ...]] = field(
         factory=dict[str, "tuple[tuple[str, int], ...]"]
     )
-    state: str | None = None
+    states: tuple[str, ...] = ()
+    order: str | None = None
     letters: str | None = None
     totals: Totals = Totals()
     unread: Mapping[str, tuple[str, ...]] = field(factory=dict[str, "tuple[str, ...]"])
@@ -61,7 +63,8 @@ class Epoch:
             header["epoch"],
             {name: tuple(files) for name, files in header["inputs"].items()},
             {name: tuple((file, rows) for file, rows in files) for name, files in header["outputs"].items()},
-            header["left"],
+            tuple(header["left"]),
+            header["order"],
             header["letters"],
             Totals(**header["totals"]),
             {name: tuple(files) for name, files in header.get("unread", {}).items()},
@@ -75,7 +78,8 @@ class Epoch:
             "epoch": self.epoch,
             "inputs": dict(self.inputs),
             "outputs": dict(self.outputs),
-            "left": self.state,
+            "left": self.states,
+            "order": self.order,
             "letters": self.letters,
             "totals": {
                 "read": dict(totals.read), "rows": dict(totals.rows), "refused": dict(totals.refused),

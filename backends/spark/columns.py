@@ -19,6 +19,7 @@ from backends.spark.rowwise import Trapped
 from river.classes import frozen
 from river.io.schema import arrow
 from river.lang import types as t
+from river.lang.values import hash64
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -154,6 +155,16 @@ def splitter(
         return [Piece([], [], marks) for _ in range(count)]
 
     return split_rows if rows else split_items
+
+
+def hashed(type_: t.Record, keys: Sequence[int], count: int) -> Callable[[Any], int]:
+    """What gives a record its channel, of so many, by the hash of its key, as `splitter` does."""
+    kinds = [kind for _, kind in type_.fields]
+    if len(keys) == 1:
+        (place,) = keys
+        return lambda value: hash64(kinds[place], value[place]) % count
+    both = t.Tuple(tuple(kinds[place] for place in keys))
+    return lambda value: hash64(both, tuple([value[place] for place in keys])) % count
 
 
 def _side_channels(row: t.Type, side: Any, channels: Callable[[Any], Any]) -> Any:

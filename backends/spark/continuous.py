@@ -19,15 +19,17 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from backends.spark import epoch as tasks
 from backends.spark import task
+from backends.spark.channels import EACH, GROUPS, read_groups, united
 from backends.spark.door import streamed
-from backends.spark.epoch import EpochErrand, EpochTelling, heard, told
-from backends.spark.jobs import TOLD, tellings, told_by
+from backends.spark.epoch import EpochErrand, EpochTelling, heard, together, told
+from backends.spark.jobs import EXCHANGE, TOLD, tellings, tellings_of_channels, told_by
+from backends.spark.lower import by_channel
 from backends.spark.manifests import AGAIN, SPARK, Manifests
 from backends.spark.parts import GivenFile
 from backends.spark.run import POLL, watched
 from backends.spark.session import REMOTE, session
+from backends.spark.ways import apart
 from river.backend import Summary
-from river.checkpoint import Snapshot, read_state
 from river.classes import define, evolve, field, frozen
 from river.diagnostics import Diagnostic, Note, Rejected, Severity
 from river.driver import Results, errors, stamps, wholes
@@ -53,6 +55,9 @@ if TYPE_CHECKING:
 
 MOST: Final = 1000
 """Files of an input that come in one epoch at most."""
+
+SMALL: Final = 1 << 24
+"""Bytes of files and state up to which an epoch is one task, though its state is divided by key: an exchange takes longer."""
 
 PATIENCE: Final = 60
 """Seconds in which Spark has to end a stream."""
@@ -96,10 +101,13 @@ def follow(backend: Spark, compiled: Compiled, job: Job) -> Results:
     written = {name: folder for name, (folder, _) in places.outputs.items()}
     if places.letters is not None:
         written[""] = places.letters
-    manifests = Manifests(job.checkpoint, identity, places=written)
+    division = apart(plan.graph, skips=job.on_error.action != "stop")
+    keys: Mapping[str, tuple[str, ...]] = {} if isinstance(division, str) else division.columns
+    groups = max(GROUPS, EACH * plan.workers) if keys else 1
+    manifests = Manifests(job.checkpoint, identity, places=written, groups=groups)
     manifests.open()
     try:
-        run = _Run(compiled, job, plan, places, manifests)
+        run = _Run(compiled, job, plan, places, keys, manifests)
         if manifests.complete:
             return run.results(began, again=True)
         run.through()
@@ -256,12 +264,16 @@ def _made(what: str, path: str | PathLike[str]) -> Path:
 
 @define(eq=False)
 class _Run:
-    """A run between its first and last epoch. `lock` is held while an epoch is run or the end is decided."""
+    """A run between its first and last epoch. `keys`: the columns by which inputs are divided, if they are.
+
+    `lock` is held while an epoch is run or the end is decided.
+    """
 
     compiled: Compiled
     job: Job
     plan: Plan
     places: _Places
+    keys: Mapping[str, tuple[str, ...]]
     manifests: Manifests
     live: Live = field(init=False)
     figures: _Figures = field(init=False)
@@ -459,7 +471,7 @@ class _Run:
         totals = added(
             last.totals,
             telling.read,
-            {name: rows for name, (_, rows) in telling.files.items()},
+            {name: sum(rows for _, rows in found) for name, found in telling.files.items()},
             {name: (counts, told(first)) for name, (counts, first) in telling.refusals.items()},
             telling.skipped,
             None if telling.trap is None else told(telling.trap),
@@ -468,16 +480,16 @@ class _Run:
                 for name, left in unread.items()
             },
         )
-        outputs = {name: ((file, rows),) for name, (file, rows) in telling.files.items()}
-        state, size = telling.state or ("", 0)
+        outputs = {name: tuple(found) for name, found in telling.files.items()}
+        states = tuple(file for file, _ in telling.states)
         left = {name: tuple(whys) for name, whys in unread.items()}
-        manifest = Epoch(number, inputs, outputs, state, telling.letters, totals, left)
+        manifest = Epoch(number, inputs, outputs, states, telling.order, telling.letters, totals, left)
         self.manifests.commit(manifest, complete=not more)
         for name, whys in unread.items():
             for path, why in whys.items():
                 self.live.leave(name, path, why)
         self.manifests.prune()
-        self.figures.add(telling, sum(map(len, inputs.values())), size, time.perf_counter() - began)
+        self.figures.add(telling, sum(map(len, inputs.values())), time.perf_counter() - began)
         if self.job.watch is not None:
             self.job.watch(sum(totals.read.values()))
 
@@ -488,7 +500,7 @@ class _Run:
         more: tuple[str, ...],
         streamed: tuple[str, ...],
     ) -> EpochErrand:
-        options, job, state = self.plan.options, self.job, self.manifests.last.state
+        options, job, last = self.plan.options, self.job, self.manifests.last
         states = self.manifests.states.absolute()
         return EpochErrand(
             task.portable(self.plan),
@@ -496,7 +508,8 @@ class _Run:
             number,
             files,
             more,
-            None if state is None else str(states / state),
+            None if last.order is None else str(states / last.order),
+            tuple(str(states / file) for file in last.states),
             {name: (str(folder), format_) for name, (folder, format_) in self.places.outputs.items()},
             str(states),
             None if self.places.letters is None else str(self.places.letters),
@@ -507,7 +520,20 @@ class _Run:
             options.native,
             options.batch,
             streamed,
+            self.keys,
+            self.manifests.groups,
+            self._channels(files, streamed),
         )
+
+    def _channels(self, files: Mapping[str, tuple[GivenFile, ...]], streamed: tuple[str, ...]) -> int:
+        """How many tasks have the groups of keys. Nobody knows how many rows a stream brings."""
+        most = min(self.plan.workers, self.manifests.groups)
+        if streamed or most == 1:
+            return most
+        states = (self.manifests.states / file for file in self.manifests.last.states)
+        size = sum(file.size for found in files.values() for file in found)
+        size += sum(path.stat().st_size for path in states if path.exists())
+        return most if size > SMALL else 1
 
     def _with_tables(self, rows: Any) -> Any:
         """The rows of an epoch, and those of DataFrames that have an end."""
@@ -517,19 +543,33 @@ class _Run:
         return both.repartition(1).sortWithinPartitions(*self._order)
 
     def _told(self, spark: Session, errand: EpochErrand, rows: Any) -> EpochTelling:
-        """Runs the task of an epoch."""
+        """Runs the tasks of an epoch."""
         found: list[EpochTelling] = []
 
         def job() -> None:
-            work = partial(tasks.epoch, errand.text())
-            texts = tellings(spark, 1, work) if rows is None else told_by(rows.mapInArrow(work, TOLD))
-            found.extend(map(EpochTelling.read_text, texts))
+            found.extend(map(EpochTelling.read_text, self._texts(spark, errand, rows)))
 
         stopping = self.job.options.stopping
         options = evolve(self.job.options, stopping=lambda: self._halted or stopping())
         watched(spark, job, f"epoch {errand.number}", options)
-        (telling,) = found
-        return telling
+        return together(found)
+
+    @staticmethod
+    def _texts(spark: Session, errand: EpochErrand, rows: Any) -> list[str]:
+        """What the tasks of an epoch tell, as text."""
+        alone, read, work = (
+            partial(each, errand.text()) for each in (tasks.epoch, tasks.read, tasks.channel)
+        )
+        match rows:
+            case None if errand.channels == 1:
+                return tellings(spark, 1, alone)
+            case None:
+                return tellings_of_channels(spark, 1, read, errand.channels, work)
+            case _ if errand.channels == 1:
+                return told_by(rows.mapInArrow(alone, TOLD))
+            case _:
+                sent = by_channel(rows.mapInArrow(read, EXCHANGE), errand.channels)
+                return told_by(sent.sortWithinPartitions("channel", "part", "place").mapInArrow(work, TOLD))
 
     # -- the end
 
@@ -568,18 +608,24 @@ class _Run:
 
     def _variables(self) -> dict[str, Any]:
         """The final variables. Raises: Rejected("run-checkpoint-damaged")."""
-        path = self.manifests.states / (self.manifests.last.state or "")
+        graph = self.compiled.graph
+        parts: list[dict[str, Any]] = []
+        path = self.manifests.states
         try:
-            header, data = read_state(path)
-            found = Snapshot(header["state"], bytearray(data))
-            return {
-                v.name: found.get(v.type, found.fields[v.name])[0]
-                for v in self.compiled.graph.variables
-                if v.name in found.fields
-            }
+            for file in self.manifests.last.states:
+                path = self.manifests.states / file
+                parts += [
+                    {
+                        v.name: found.get(v.type, found.fields[v.name])[0]
+                        for v in graph.variables
+                        if v.name in found.fields
+                    }
+                    for found in read_groups(path).values()
+                ]
         except (Damaged, OSError) as error:
             message = f"the final variables cannot be read: `{path}`: {error}"
             raise Rejected([Diagnostic("run-checkpoint-damaged", message, help=AGAIN)]) from error
+        return united(graph, parts)
 
 
 class _End(Exception):  # noqa: N818 - control flow of this module
@@ -622,15 +668,16 @@ class _Figures:
     _operators: dict[str, OperatorFigures] = field(factory=dict[str, OperatorFigures])
     _lock: threading.Lock = field(factory=threading.Lock)
 
-    def add(self, telling: EpochTelling, files: int, state: int, seconds: float) -> None:
+    def add(self, telling: EpochTelling, files: int, seconds: float) -> None:
         """One epoch more."""
         with self._lock:
             self.durations.add(seconds)
+            state = sum(size for _, size in telling.states)
             self.epochs = EpochFigures(self.epochs.count + 1, self.epochs.files + files, telling.held, state)
             for name, rows in telling.read.items():
                 self._inputs[name] = self._inputs.get(name, 0) + rows
-            for name, (_, rows) in telling.files.items():
-                self._outputs[name] = self._outputs.get(name, 0) + rows
+            for name, found in telling.files.items():
+                self._outputs[name] = self._outputs.get(name, 0) + sum(rows for _, rows in found)
             for name, (fired, skipped, batches, spent, workers, native) in telling.operators.items():
                 before = self._operators.get(name, OperatorFigures(0, 0, 0, 0.0, 0, native))
                 self._operators[name] = OperatorFigures(

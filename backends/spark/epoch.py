@@ -1,8 +1,10 @@
-"""What a task does for an epoch: it runs the program on what came, from the state that the epoch before left.
+"""What tasks do for an epoch: they run the program on what came, from the state that the epoch before left.
 
-It is the body of a `mapInArrow`; its argument is the errand as text. Files of outputs and the state get names that carry epoch,
-channel and attempt, and nothing is renamed: what a task has written counts when the driver's manifest names it, and never
-otherwise, however late the task comes. Nothing is raised for rows that are wrong or for a trap, which would come again.
+They are bodies of `mapInArrow`; their first argument is the errand as text. Where the inputs are divided by key one task reads
+what came and divides it, and one for each channel runs the program for the groups of keys that are its own (`channels`). Files of
+outputs and the state get names that carry epoch, channel and attempt, and nothing is renamed: what a task has written counts when
+the driver's manifest names it, and never otherwise, however late the task comes. Nothing is raised for rows that are wrong or for
+a trap, which would come again.
 
 Paper: River §4.6.
 """
@@ -11,12 +13,25 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import suppress
+from collections import Counter
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 from uuid import uuid4
 
-from backends.native.llvm import available
+from backends.spark.channels import (
+    Divider,
+    in_order,
+    items_of,
+    machine_code,
+    read_groups,
+    read_named,
+    write_groups,
+    write_named,
+)  # fmt: skip
+from backends.spark.delivery import hand_over
 from backends.spark.kernels import ready, tagged
 from backends.spark.parts import GivenFile
 from backends.spark.rowwise import imported
@@ -24,42 +39,44 @@ from backends.spark.sequels import Sequel
 from backends.spark.task import ShippedProgram
 from river import plugins
 from river.backend import Options
-from river.checkpoint import Checkpoint, Keeper, Snapshot, read_state, write_state
+from river.checkpoint import Checkpoint, Keeper, Snapshot
 from river.classes import define, evolve, field, frozen
 from river.diagnostics import Diagnostic, Note, Rejected, Severity
-from river.driver import CountedSink, Job, Writer, open_input, trap_diagnostic, wholes
+from river.driver import CountedSink, Job, Writer, open_input, row_types, trap_diagnostic, wholes
 from river.io import deltas
 from river.io.atomic import settle_folder
 from river.io.errors import OnError, Refusals, unwritable
 from river.io.folders import FORMATS
 from river.io.packed import Damaged
 from river.io.schema import arrow
-from river.io.sinks import open_sink
+from river.io.sinks import Collector, open_sink
+from river.lang import types as t
 from river.lang.evaluate import Trap
 from river.part import Part
 from river.platform import here
 from river.source import Source, Span
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 
     from river.backend import Items, Summary
     from river.driver import Compiled
-    from river.il.graph import Graph
 
-__all__ = ["EpochErrand", "EpochTelling", "epoch"]
+__all__ = ["EpochErrand", "EpochTelling", "channel", "epoch", "read"]
 
 STATE: Final = ".state"
+ORDER: Final = ".order"
 
 
 @frozen(hash=False)
 class EpochErrand:
-    """What a task is to do for epoch `number` of the run `run`.
+    """What tasks are to do for epoch `number` of the run `run`.
 
-    `files`: what came of each input, in order; `more`: the inputs of which more may come. `state`: the file that the epoch
-    before left, None at the beginning. `outputs`: folder and format of each; `states`: the folder for the state. `letters`: where
-    rows go that are wrong, None: nowhere. `streamed`: the task is given the rows.
-    The rest: see `river.backend.Options` and `Job`.
+    `files`: what came of each input, in order; `more`: the inputs of which more may come. `order`, `before`: what the epoch
+    before left, none at the beginning: how far the inputs have been read, and the state by channel. `outputs`: folder and format
+    of each; `states`: the folder for the state. `letters`: where rows go that are wrong, None: nowhere. `streamed`: the inputs
+    whose rows the task that reads is given. `keys`: the columns by which each input is divided among `groups`, which `channels`
+    have; empty where the state is in one piece. The rest: see `river.backend.Options` and `Job`.
     """
 
     program: ShippedProgram
@@ -67,7 +84,8 @@ class EpochErrand:
     number: int
     files: Mapping[str, tuple[GivenFile, ...]]
     more: tuple[str, ...]
-    state: str | None
+    order: str | None
+    before: tuple[str, ...]
     outputs: Mapping[str, tuple[str, str]]
     states: str
     letters: str | None = None
@@ -78,46 +96,79 @@ class EpochErrand:
     native: Literal["on", "off", "debug"] = "on"
     batch: int = Options().batch
     streamed: tuple[str, ...] = ()
+    keys: Mapping[str, tuple[str, ...]] = field(factory=dict[str, "tuple[str, ...]"])
+    groups: int = 1
+    channels: int = 1
 
     def text(self) -> str:
         """As JSON."""
         files = {name: [file.cells() for file in found] for name, found in self.files.items()}
         return json.dumps([
-            self.program.text, self.program.namespaces, self.run, self.number, files, self.more, self.state, self.outputs,
-            self.states, self.letters, self.on_error, self.until, self.lateness, self.externs, self.native, self.batch,
-            self.streamed,
+            self.program.text, self.program.namespaces, self.run, self.number, files, self.more, self.order, self.before,
+            self.outputs, self.states, self.letters, self.on_error, self.until, self.lateness, self.externs, self.native,
+            self.batch, self.streamed, self.keys, self.groups, self.channels,
         ])  # fmt: skip
 
     @staticmethod
     def read(text: str) -> EpochErrand:
         """The errand that a text states."""
-        program, namespaces, run, number, files, more, state, outputs, *rest = json.loads(text)
-        states, letters, on_error, until, lateness, externs, native, batch, streamed = rest
+        program, namespaces, run, number, files, more, order, before, outputs, *rest = json.loads(text)
+        (
+            states,
+            letters,
+            on_error,
+            until,
+            lateness,
+            externs,
+            native,
+            batch,
+            streamed,
+            keys,
+            groups,
+            channels,
+        ) = rest
         given = {name: tuple(GivenFile(*cells) for cells in found) for name, found in files.items()}
         places = {name: (folder, format_) for name, (folder, format_) in outputs.items()}
         return EpochErrand(
-            ShippedProgram(program, tuple(namespaces)), run, number, given, tuple(more), state, places, states, letters,
-            on_error, until, lateness, tuple(externs), native, batch, tuple(streamed),
+            ShippedProgram(program, tuple(namespaces)), run, number, given, tuple(more), order, tuple(before), places, states,
+            letters, on_error, until, lateness, tuple(externs), native, batch, tuple(streamed),
+            {name: tuple(columns) for name, columns in keys.items()}, groups, channels,
         )  # fmt: skip
 
-    def name(self, attempt: str, suffix: str) -> str:
+    def name(self, channel: int, attempt: str, suffix: str) -> str:
         """The name of a file that this attempt writes."""
-        return f"{self.run}-{self.number:09}-0-{attempt}{suffix}"
+        return f"{self.run}-{self.number:09}-{channel}-{attempt}{suffix}"
+
+    def options(self) -> Options:
+        """How the program runs in a task."""
+        return Options(
+            workers=1,
+            batch=self.batch,
+            native=self.native,
+            until=self.until,
+            externs={target: imported(target) for target in self.externs},
+        )
 
 
 @define
 class EpochTelling:
-    """What a task tells of an epoch.
+    """What tasks tell of an epoch; that of a channel knows what was told by the task that read.
 
-    `files`: of each output that got rows the file and how many these are; `state`: the file of the state, and its bytes; `read`:
-    rows by input; `held`: rows that wait for others; `letters`: the file of wrong rows; `refusals`: rows that were left out, by
-    input and code, with the first of them; `skipped`: items by operator; `operators`: their figures;
-    `refused`: what is wrong, if the epoch cannot be; `remarks`: see `Summary`.
+    `channel`: whose; `files`: of each output that got rows the files and how many these are; `order`: the file that says how far
+    the inputs have been read; `states`: the files of the state by channel, and their bytes; `read`: rows by input; `reached`: of
+    each the largest time stamp, and that of the last row given; `held`: rows that wait for others; `letters`: the file of wrong
+    rows; `refusals`: rows that were left out, by input and code, with the first of them; `skipped`: items by operator;
+    `operators`: their figures; `refused`: what is wrong, if the epoch cannot be; `remarks`: see `Summary`.
     """
 
-    files: dict[str, tuple[str, int]] = field(factory=dict[str, tuple[str, int]])
-    state: tuple[str, int] | None = None
+    channel: int = 0
+    files: dict[str, list[tuple[str, int]]] = field(factory=dict[str, "list[tuple[str, int]]"])
+    order: str | None = None
+    states: list[tuple[str, int]] = field(factory=list["tuple[str, int]"])
     read: dict[str, int] = field(factory=dict[str, int])
+    reached: dict[str, tuple[int | None, int | None]] = field(
+        factory=dict[str, "tuple[int | None, int | None]"]
+    )
     held: int = 0
     letters: str | None = None
     refusals: dict[str, tuple[dict[str, int], Diagnostic]] = field(
@@ -125,7 +176,7 @@ class EpochTelling:
     )
     skipped: dict[str, int] = field(factory=dict[str, int])
     trap: Diagnostic | None = None
-    operators: dict[str, list[Any]] = field(factory=dict[str, list[Any]])
+    operators: dict[str, list[Any]] = field(factory=dict[str, "list[Any]"])
     refused: tuple[Diagnostic, ...] = ()
     remarks: tuple[Diagnostic, ...] = ()
 
@@ -134,19 +185,25 @@ class EpochTelling:
         refusals = {name: [counts, told(first)] for name, (counts, first) in self.refusals.items()}
         trap = None if self.trap is None else told(self.trap)
         return json.dumps([
-            self.files, self.state, self.read, self.held, self.letters, refusals, self.skipped, trap, self.operators,
+            self.channel, self.files, self.order, self.states, self.read, self.reached, self.held, self.letters, refusals,
+            self.skipped, trap, self.operators,
             [told(each) for each in self.refused], [told(each) for each in self.remarks],
         ])  # fmt: skip
 
     @staticmethod
     def read_text(text: str) -> EpochTelling:
         """What a text tells."""
-        files, state, read, held, letters, refusals, skipped, *rest = json.loads(text)
+        number, files, order, states, read, reached, held, letters, refusals, skipped, *rest = json.loads(
+            text
+        )
         trap, operators, refused, remarks = rest
         return EpochTelling(
-            {name: (file, rows) for name, (file, rows) in files.items()},
-            None if state is None else (state[0], state[1]),
+            number,
+            {name: [(file, rows) for file, rows in found] for name, found in files.items()},
+            order,
+            [(file, size) for file, size in states],
             read,
+            {name: (top, given) for name, (top, given) in reached.items()},
             held,
             letters,
             {name: (counts, heard(first)) for name, (counts, first) in refusals.items()},
@@ -156,6 +213,37 @@ class EpochTelling:
             tuple(map(heard, refused)),
             tuple(map(heard, remarks)),
         )
+
+    def add(self, other: EpochTelling) -> None:
+        """What another channel tells of its own, too: all know what was read."""
+        for name, found in other.files.items():
+            self.files.setdefault(name, []).extend(found)
+        self.states += other.states
+        self.held += other.held
+        self.skipped = dict(Counter(self.skipped) + Counter(other.skipped))
+        self.trap = self.trap or other.trap
+        self.remarks = tuple(dict.fromkeys((*self.remarks, *other.remarks)))
+        self.refused = self.refused or other.refused
+        for name, figures in other.operators.items():
+            self.operators[name] = _both(self.operators.get(name), figures)
+
+
+def _both(one: list[Any] | None, other: list[Any]) -> list[Any]:
+    """The figures of an operator that ran twice."""
+    if one is None:
+        return other
+    fired, skipped, batches, seconds, workers, native = one
+    more = other[:4]
+    summed = [a + b for a, b in zip((fired, skipped, batches, seconds), more, strict=True)]
+    return [*summed, max(workers, other[4]), native]
+
+
+def together(tellings: Iterable[EpochTelling]) -> EpochTelling:
+    """What all channels tell of an epoch."""
+    first, *others = sorted(tellings, key=lambda each: each.channel)
+    for each in others:
+        first.add(each)
+    return first
 
 
 def told(diagnostic: Diagnostic) -> list[Any]:
@@ -193,23 +281,104 @@ def _span(said: list[Any] | None) -> Span | None:
 
 
 def epoch(text: str, batches: Iterable[Any]) -> Iterator[Any]:
-    """Runs the program on what came in one epoch; what there is to tell of it.
+    """Runs the program on what came in one epoch; what there is to tell of it. All channels are in this task, if there are any.
 
     The batches are the rows of inputs that are streams, tagged by input and in order, where the errand says so.
     """
     errand = EpochErrand.read(text)
+    if errand.keys:
+        yield from channel(text, read(text, batches))
+        return
     given = list(batches)
-    work = _Work(errand, given if errand.streamed else [])
-    try:
-        work.run()
-    except Rejected as rejected:
-        work.give_up()
-        work.telling = EpochTelling(refused=rejected.diagnostics)
-    except BaseException:
-        work.give_up()
-        raise
+    work = _Work(errand)
+
+    with work.trying():
+        reading = _Reading(work, _tuned(errand), given if errand.streamed else [])
+        reading.open()
+        try:
+            work.run_whole(reading)
+        finally:
+            reading.close()
+        reading.keep()
+    yield work.told()
+
+
+def read(text: str, batches: Iterable[Any]) -> Iterator[Any]:
+    """The rows that came in one epoch, in the order in which they count, as chunks for groups of keys: rows as `EXCHANGE` says.
+
+    `part` is the group, and `place` tells input and order. All channels are told the same.
+    """
+    errand = EpochErrand.read(text)
+    given = list(batches)
+    work = _Work(errand)
+    with work.trying():
+        reading = _Reading(work, _tuned(errand), given if errand.streamed else [])
+        reading.open()
+        try:
+            for number, (name, sequel) in enumerate(reading.sequels.items()):
+                type_ = reading.graph.queues[name].type
+                assert isinstance(type_, t.Record)  # noqa: S101 - its fields are the keys
+                keys = tuple(place for key in errand.keys[name] if (place := type_.index(key)) is not None)
+                divider = Divider(type_, keys, errand.groups, machine_code(errand.native))
+                for at, (group, chunk) in enumerate(divider.chunks(sequel)):
+                    yield _sent(group % errand.channels, group, at * len(reading.sequels) + number, chunk)
+        finally:
+            reading.close()
+        reading.keep()
+    telling = work.telling.text()
+    for number in range(errand.channels):
+        yield _sent(number, 0, -1, None, telling)
+
+
+def _sent(number: int, group: int, place: int, chunk: bytes | None, telling: str | None = None) -> Any:
+    """A batch of one row: together they may have more bytes than a column of Arrow's takes."""
     pa = arrow()
-    yield pa.record_batch([pa.array([work.telling.text()], pa.string())], ["told"])
+    numbers = [pa.array([each], pa.int32()) for each in (number, group, place)]
+    return pa.record_batch(
+        [*numbers, pa.array([chunk], pa.binary()), pa.array([telling], pa.string())], _SENT
+    )
+
+
+_SENT: Final = ["channel", "part", "place", "items", "told"]
+
+
+def channel(text: str, batches: Iterable[Any]) -> Iterator[Any]:
+    """Runs the program for the groups of channels, on the rows that `read` gives."""
+    errand = EpochErrand.read(text)
+    rows: Iterator[tuple[Any, ...]] = (
+        row for batch in batches for row in zip(*map(_cells, batch.columns), strict=True)
+    )
+    for number, found in groupby(rows, lambda row: row[0]):
+        tables: dict[int, dict[str, list[Any]]] = {}
+        telling = EpochTelling()
+        for _, group, place, chunk, said in found:
+            if said is None:
+                graph = _tuned(errand).graph
+                name = graph.inputs[int(place) % len(graph.inputs)]
+                items = items_of(graph.queues[name].type, chunk, native=machine_code(errand.native))
+                tables.setdefault(group, {}).setdefault(name, []).append(items)
+            else:
+                telling = EpochTelling.read_text(said)
+        telling.channel, telling.held = number, 0 if number else telling.held
+        work = _Work(errand, telling)
+        with work.trying():
+            work.run_groups(tables)
+        yield work.told()
+
+
+def _cells(column: Any) -> list[Any]:
+    return column.to_pylist()
+
+
+@lru_cache(maxsize=16)
+def _tuned_for(program: ShippedProgram) -> Compiled:
+    platform: Any = plugins.backend("multicore")
+    return ready(program).tuned(Options().through(platform), here(1))
+
+
+def _tuned(errand: EpochErrand) -> Compiled:
+    """The program as it runs in a task: on one core."""
+    return _tuned_for(errand.program)
 
 
 class _PartKeeper(Keeper):
@@ -228,20 +397,129 @@ class _PartKeeper(Keeper):
         self.left = state
 
 
-class _Work:
-    """One attempt at an epoch."""
+class _Reading:
+    """What came of the inputs in an epoch, in order, from where the epoch before left off."""
 
-    def __init__(self, errand: EpochErrand, rows: list[Any]) -> None:
+    def __init__(self, work: _Work, compiled: Compiled, rows: list[Any]) -> None:
+        errand, graph = work.errand, compiled.graph
+        self.work = work
+        self.graph = graph
+        self.refusals = Refusals(self._policy())
+        tables = tagged(graph, rows, errand.streamed)
+        relations = wholes(graph.program)
+        self.sequels = {
+            name: Sequel(
+                graph.queues[name],
+                [tables[name]] if name in tables else errand.files.get(name, ()),
+                self.refusals,
+                errand.lateness,
+                last=name not in errand.more,
+                native=machine_code(errand.native),
+                batch=errand.batch,
+                count=self._counting(name),
+            )
+            for name in graph.inputs
+            if name not in relations
+        }
+        self.relations = {name: self._relation(name, tables) for name in relations}
+
+    def open(self) -> None:
+        """Stands where the epoch before left off. Raises: Rejected."""
+        errand = self.work.errand
+        if errand.order is not None:
+            header, data = self.work.before(errand.order, read_named)
+            state = Snapshot({}, bytearray(data))
+            for name, (top, given, waiting) in header["orders"].items():
+                each = self.sequels[name]
+                each.top, each.given = top, given
+                each.waiting = state.get(self.graph.queues[name].type, waiting)
+        for found in errand.files.values():
+            for file in found:
+                file.check()
+
+    def close(self) -> None:
+        """Nothing more is read."""
+        self.refusals.close()
+
+    def keep(self) -> None:
+        """Writes how far the inputs have been read, and tells of it. Raises: Rejected."""
+        work, telling = self.work, self.work.telling
+        telling.refusals = self.refusals.counts()
+        if self.refusals.policy.path is not None:
+            letters = Path(self.refusals.policy.path)
+            with letters.open("rb") as file:
+                work.settle(letters, file, keep=bool(telling.refusals))
+            telling.letters = letters.name if telling.refusals else None
+        found, orders = Snapshot(), dict[str, Any]()
+        for name, each in self.sequels.items():
+            orders[name] = [each.top, each.given, found.put(self.graph.queues[name].type, each.waiting)]
+            telling.reached[name] = each.top, each.given
+            telling.held += len(each.waiting)
+        if work.errand.more:
+            telling.order = work.write(ORDER, lambda path: write_named(path, {"orders": orders}, found.data))[
+                0
+            ]
+
+    def _relation(self, name: str, tables: Mapping[str, Any]) -> Iterator[Items]:
+        """All rows of an input as one item, which comes with the first epoch."""
+        errand = self.work.errand
+        if errand.number:
+            return
+        file = next(iter(errand.files.get(name, ())), None)
+        if file is None:
+            job = Job({name: tables.get(name, [])}, {}, self.refusals.policy)
+        else:
+            job = Job({name: file.path}, {}, self.refusals.policy, {name: file.format})
+        for items in open_input(self.graph, name, job, self.refusals, None):
+            self._counting(name)(sum(map(len, items)))
+            yield items
+
+    def _policy(self) -> OnError:
+        errand = self.work.errand
+        if errand.on_error != "dead-letter" or errand.letters is None:
+            return OnError(errand.on_error)
+        return OnError("dead-letter", str(self.work.place(errand.letters, ".jsonl")))
+
+    def _counting(self, name: str) -> Callable[[int], None]:
+        read = self.work.telling.read
+
+        def count(rows: int) -> None:
+            read[name] = read.get(name, 0) + rows
+
+        return count
+
+
+class _Work:
+    """One attempt at an epoch, or at one channel of it."""
+
+    def __init__(self, errand: EpochErrand, telling: EpochTelling | None = None) -> None:
         self.errand = errand
-        self.rows = rows
-        self.telling = EpochTelling()
+        self.telling = telling or EpochTelling()
         self.attempt = uuid4().hex[:16]
         self._written: list[Path] = []
         self._files: dict[str, Any] = {}
+        self._trapped: list[Diagnostic] = []
+
+    def told(self) -> Any:
+        """What there is to tell, as the only row of a batch."""
+        pa = arrow()
+        return pa.record_batch([pa.array([self.telling.text()], pa.string())], ["told"])
+
+    @contextmanager
+    def trying(self) -> Generator[None]:
+        """Work that is told of. Where anything is wrong nothing is left behind."""
+        try:
+            yield
+        except Rejected as rejected:
+            self.give_up()
+            self.telling = EpochTelling(self.telling.channel, refused=rejected.diagnostics)
+        except BaseException:
+            self.give_up()
+            raise
 
     def place(self, folder: str, suffix: str) -> Path:
         """A file of this attempt."""
-        found = Path(folder) / self.errand.name(self.attempt, suffix)
+        found = Path(folder) / self.errand.name(self.telling.channel, self.attempt, suffix)
         self._written.append(found)
         return found
 
@@ -254,98 +532,136 @@ class _Work:
             with suppress(OSError):
                 path.unlink(missing_ok=True)
 
-    def run(self) -> None:
-        """Raises: Rejected."""
-        errand = self.errand
-        compiled = ready(errand.program)
-        platform: Any = plugins.backend("multicore")
-        options = self._options()
-        compiled = compiled.tuned(options.through(platform), here(1))
-        graph = compiled.graph
-        header, state = self._before()
-        refusals = Refusals(self._policy())
-        tables = tagged(graph, self.rows, errand.streamed)
-        relations = wholes(graph.program)
-        sequels = {
-            name: Sequel(
-                graph.queues[name],
-                [tables[name]] if name in tables else errand.files.get(name, ()),
-                refusals,
-                errand.lateness,
-                last=name not in errand.more,
-                native=errand.native != "off" and available(),
-                batch=errand.batch,
-                count=self._counting(name),
+    # -- the program
+
+    def run_whole(self, reading: _Reading) -> None:
+        """Runs the program on all rows, as they are read. Raises: Rejected."""
+        graph = _tuned(self.errand).graph
+        sinks = {name: self._sink(name, type_) for name, type_ in row_types(graph).items()}
+        found = self._groups_before([0]).get(0)
+        left = self._ran(found, reading.sequels | reading.relations, sinks, Part(frozenset(self.errand.more)))
+        for sink in sinks.values():
+            sink.sink.close()
+        self._tell(sinks)
+        self._keep({0: left})
+
+    def run_groups(self, tables: Mapping[int, Mapping[str, list[Any]]]) -> None:
+        """Runs the program on the rows of each group that ever had some. Raises: Rejected."""
+        errand, telling = self.errand, self.telling
+        if telling.refused:
+            return
+        graph, types = _tuned(errand).graph, row_types(_tuned(errand).graph)
+        mine = range(telling.channel, errand.groups, errand.channels)
+        before = self._groups_before(mine)
+        reached = {name: given for name, (_, given) in telling.reached.items() if given is not None}
+        tops = [top for top, _ in telling.reached.values() if top is not None]
+        last = max((each for each in (*tops, errand.until) if each is not None), default=None)
+        logs: dict[str, list[Any]] = {name: [] for name in graph.outputs}
+        left: dict[int, Snapshot] = {}
+        for group in (each for each in mine if each in before or each in tables):
+            kept = {name: Collector(types[name]) for name in graph.outputs}
+            left[group] = self._ran(
+                before.get(group),
+                tables.get(group, {}),
+                {name: CountedSink(found) for name, found in kept.items()},
+                Part(frozenset(errand.more), reached=reached),
+                until=last,
             )
-            for name in graph.inputs
-            if name not in relations
+            for name, found in kept.items():
+                table = found.table()
+                if table.num_rows:
+                    logs[name].append(table)
+        sinks = {name: self._sink(name, types[name]) for name, tables in logs.items() if tables}
+        for name, sink in sinks.items():
+            hand_over(Writer(types[name], sink), in_order(logs[name]).combine_chunks().to_batches())
+            sink.sink.close()
+        self._tell(sinks)
+        self._keep(left)
+
+    def _ran(
+        self,
+        found: Snapshot | None,
+        sources: Mapping[str, Any],
+        sinks: Mapping[str, CountedSink],
+        part: Part,
+        until: int | None = None,
+    ) -> Snapshot:
+        """Runs the program from a state on; what it leaves, or, behind the last epoch, its variables. Raises: Rejected."""
+        errand, telling = self.errand, self.telling
+        platform: Any = plugins.backend("multicore")
+        graph = _tuned(errand).graph
+        keeper = _PartKeeper(errand.states, part, found)
+        skip = None if errand.on_error == "stop" else self._trapped.append
+        writers = {n: Writer(graph.queues[n].type, sinks[n]) for n in graph.outputs}
+        views = {
+            v.name: sinks[v.name].write if deltas.is_delta(v.type) else Writer(v.type, sinks[v.name])
+            for v in graph.views
         }
-        sources = {name: self._relation(graph, name, tables, refusals) for name in relations}
-        if state is not None:
-            for name, (top, given, waiting) in header["orders"].items():
-                each = sequels[name]
-                each.top, each.given, each.waiting = (top, given, state.get(graph.queues[name].type, waiting))
-        for found in errand.files.values():
-            for file in found:
-                file.check()
-        keeper = _PartKeeper(errand.states, Part(frozenset(errand.more)), state)
-        trapped: list[Diagnostic] = []
-        skip = None if errand.on_error == "stop" else trapped.append
-        sinks = {name: self._sink(name, type_) for name, type_ in compiled.outputs.items()}
+        options = evolve(errand.options(), keeper=keeper, on_trap=skip)
+        if until is not None:
+            options = evolve(options, until=until)
         try:
-            writers = {n: Writer(graph.queues[n].type, sinks[n]) for n in graph.outputs}
-            views = {
-                v.name: sinks[v.name].write if deltas.is_delta(v.type) else Writer(v.type, sinks[v.name])
-                for v in graph.views
-            }
-            plan = platform.plan(graph, here(1), evolve(options, keeper=keeper, on_trap=skip))
-            summary = platform.run(plan, sequels | sources, writers | views)
-            for sink in sinks.values():
-                sink.sink.close()
+            summary = platform.run(platform.plan(graph, here(1), options), sources, writers | views)
         except Trap as trap:
             raise Rejected([trap_diagnostic(trap)]) from trap
-        finally:
-            refusals.close()
-        self._tell(summary, sinks, refusals, trapped)
-        self._keep(compiled, summary, keeper, sequels)
-
-    def _relation(
-        self, graph: Graph, name: str, tables: Mapping[str, Any], refusals: Refusals
-    ) -> Iterator[Items]:
-        """All rows of an input as one item, which comes with the first epoch."""
-        errand = self.errand
-        if errand.number:
-            return
-        file = next(iter(errand.files.get(name, ())), None)
-        if file is None:
-            job = Job({name: tables.get(name, [])}, {}, refusals.policy)
+        self._count(summary)
+        left = keeper.left
+        if left is None:
+            left = Snapshot()
+            left.fields = {v.name: left.put(v.type, [summary.variables[v.name]]) for v in graph.variables}
         else:
-            job = Job({name: file.path}, {}, refusals.policy, {name: file.format})
-        for items in open_input(graph, name, job, refusals, None):
-            self._counting(name)(sum(map(len, items)))
-            yield items
+            telling.held += sum(count for _, _, count in left.fields["held"].values())
+        return left
 
-    def _options(self) -> Options:
-        errand = self.errand
-        return Options(
-            workers=1,
-            batch=errand.batch,
-            native=errand.native,
-            until=errand.until,
-            externs={target: imported(target) for target in errand.externs},
-        )
+    def _count(self, summary: Summary) -> None:
+        """Tells of a run."""
+        found = EpochTelling(skipped=dict(summary.skipped), remarks=summary.remarks)
+        found.trap = self._trapped[0] if self._trapped else None
+        if summary.metrics is not None:
+            found.operators = {
+                name: [each.fired, each.skipped, each.batches, each.seconds, each.workers, each.native]
+                for name, each in summary.metrics.operators.items()
+            }
+        self.telling.add(found)
 
-    def _policy(self) -> OnError:
-        errand = self.errand
-        if errand.on_error != "dead-letter" or errand.letters is None:
-            return OnError(errand.on_error)
-        return OnError("dead-letter", str(self.place(errand.letters, ".jsonl")))
+    # -- state
 
-    def _counting(self, name: str) -> Callable[[int], None]:
-        def count(rows: int) -> None:
-            self.telling.read[name] = self.telling.read.get(name, 0) + rows
+    def before(self, path: str, reader: Callable[[Path], Any]) -> Any:
+        """What stands in a file that the epoch before left. Raises: Rejected("run-checkpoint-damaged")."""
+        try:
+            return reader(Path(path))
+        except (Damaged, OSError) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            message = f"the state of the epoch before epoch {self.errand.number} cannot be read: `{path}`: {reason.lower()}"
+            help_ = "put the file back; `--restart` begins anew"
+            raise Rejected([Diagnostic("run-checkpoint-damaged", message, help=help_)]) from error
 
-        return count
+    def _groups_before(self, groups: Sequence[int]) -> dict[int, Snapshot]:
+        """The states that the epoch before left of groups, whatever channels they were in. Raises: Rejected."""
+        files = self.errand.before
+        found: dict[int, Snapshot] = {}
+        for number in sorted({group % len(files) for group in groups} if files else ()):
+            there = self.before(files[number], read_groups)
+            found |= {group: state for group, state in there.items() if group in groups}
+        return found
+
+    def _keep(self, groups: Mapping[int, Snapshot]) -> None:
+        """Writes the state, or, behind the last epoch, the variables. Raises: Rejected("run-checkpoint-write")."""
+        self.telling.states = [self.write(STATE, lambda path: write_groups(path, groups))]
+
+    def write(self, suffix: str, writer: Callable[[Path], None]) -> tuple[str, int]:
+        """Writes a file of the state; its name and its bytes. Raises: Rejected("run-checkpoint-write")."""
+        path = self.place(self.errand.states, suffix)
+        try:
+            writer(path)
+            for folder in {each.parent for each in self._written}:
+                settle_folder(folder)
+            return path.name, path.stat().st_size
+        except OSError as error:
+            message = f"cannot keep state in `{self.errand.states}`: {(error.strerror or str(error)).lower()}"
+            raise Rejected([Diagnostic("run-checkpoint-write", message)]) from error
+
+    # -- out
 
     def _sink(self, name: str, type_: Any) -> CountedSink:
         folder, format_ = self.errand.outputs[name]
@@ -356,80 +672,15 @@ class _Work:
             raise Rejected([unwritable(str(path), error)]) from error
         return CountedSink(open_sink(file, type_, name=name, format=format_))
 
-    # -- state
-
-    def _before(self) -> tuple[Mapping[str, Any], Snapshot | None]:
-        """What the epoch before left. Raises: Rejected("run-checkpoint-damaged")."""
-        path = self.errand.state
-        if path is None:
-            return {}, None
-        try:
-            header, data = read_state(Path(path))
-        except (Damaged, OSError) as error:
-            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            message = f"the state of the epoch before epoch {self.errand.number} cannot be read: `{path}`: {reason.lower()}"
-            help_ = "put the file back; `--restart` begins anew"
-            raise Rejected([Diagnostic("run-checkpoint-damaged", message, help=help_)]) from error
-        return header, Snapshot(header["state"], bytearray(data))
-
-    def _keep(
-        self, compiled: Compiled, summary: Summary, keeper: _PartKeeper, sequels: Mapping[str, Sequel]
-    ) -> None:
-        """Writes the state, or, behind the last epoch, the variables. Raises: Rejected("run-checkpoint-write")."""
-        graph = compiled.graph
-        found = keeper.left
-        orders: dict[str, Any] = {}
-        if found is None:
-            found = Snapshot()
-            found.fields = {v.name: found.put(v.type, [summary.variables[v.name]]) for v in graph.variables}
-        else:
-            held = found.fields["held"]
-            self.telling.held = sum(count for _, _, count in held.values())
-            for name, each in sequels.items():
-                waiting = found.put(graph.queues[name].type, each.waiting)
-                orders[name] = [each.top, each.given, waiting]
-                self.telling.held += len(each.waiting)
-        path = self.place(self.errand.states, STATE)
-        try:
-            write_state(path, {"state": found.fields, "orders": orders}, found.data)
-            self.telling.state = path.name, path.stat().st_size
-            for folder in {each.parent for each in self._written}:
-                settle_folder(folder)
-        except OSError as error:
-            message = f"cannot keep state in `{self.errand.states}`: {(error.strerror or str(error)).lower()}"
-            raise Rejected([Diagnostic("run-checkpoint-write", message)]) from error
-
-    # -- out
-
-    def _tell(
-        self,
-        summary: Summary,
-        sinks: Mapping[str, CountedSink],
-        refusals: Refusals,
-        trapped: list[Diagnostic],
-    ) -> None:
-        telling = self.telling
+    def _tell(self, sinks: Mapping[str, CountedSink]) -> None:
+        """Brings the files of outputs to the disk, and tells of those that have rows. Raises: Rejected("data-output")."""
         for name, sink in sinks.items():
             path = Path(self._files[name].name)
-            self._settle(path, self._files[name], keep=sink.rows > 0)
+            self.settle(path, self._files[name], keep=sink.rows > 0)
             if sink.rows:
-                telling.files[name] = path.name, sink.rows
-        telling.refusals = refusals.counts()
-        if refusals.policy.path is not None:
-            letters = Path(refusals.policy.path)
-            with letters.open("rb") as file:
-                self._settle(letters, file, keep=bool(telling.refusals))
-            telling.letters = letters.name if telling.refusals else None
-        telling.skipped = dict(summary.skipped)
-        telling.remarks = summary.remarks
-        telling.trap = trapped[0] if trapped else None
-        if summary.metrics is not None:
-            telling.operators = {
-                name: [each.fired, each.skipped, each.batches, each.seconds, each.workers, each.native]
-                for name, each in summary.metrics.operators.items()
-            }
+                self.telling.files[name] = [(path.name, sink.rows)]
 
-    def _settle(self, path: Path, file: Any, *, keep: bool) -> None:
+    def settle(self, path: Path, file: Any, *, keep: bool) -> None:
         """Brings a file that has been written to the disk, or removes one without rows. Raises: Rejected("data-output")."""
         try:
             if keep:

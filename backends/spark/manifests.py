@@ -3,7 +3,7 @@
 | in the folder | what |
 |---|---|
 | `000000000007.checkpoint` | the manifest of epoch 5 (that of -1 is the first): files of inputs and outputs, the state, totals |
-| `states/` | the states that epochs leave, of which the last ones stay |
+| `states/` | the states that epochs leave, by channel of keys, and how far they have read; the last ones stay |
 | `spark/` | what Spark keeps: which files each epoch has |
 | `lock` | held by the driver |
 
@@ -40,12 +40,16 @@ AGAIN: Final = "put the files back, or begin anew with `--restart`"
 
 @define(eq=False)
 class Manifests(Keeper):
-    """The manifests of one run. `places`: the folders into which its tasks write; `run`: what their files are called by."""
+    """The manifests of one run. `places`: the folders into which its tasks write; `run`: what their files are called by.
+
+    `groups`: into how many groups of keys the state is divided, which is decided when the run begins.
+    """
 
     kept: ClassVar[int | None] = None
     strict: ClassVar[bool] = True
 
     places: Mapping[str, Path] = field(factory=dict[str, Path], kw_only=True)
+    groups: int = field(default=1, kw_only=True)
     run: str = field(default="", init=False)
     last: Epoch = field(default=Epoch(-1), init=False)
 
@@ -60,6 +64,7 @@ class Manifests(Keeper):
         try:
             if self.header:
                 self.run, self.last = self.header["run"], Epoch.of(self.header)
+                self.groups = self.header["groups"]
             else:
                 self._begin()
             if not self.complete:
@@ -92,7 +97,7 @@ class Manifests(Keeper):
 
     def commit(self, manifest: Epoch, *, complete: bool = False) -> None:
         """The epoch has been. Raises: Rejected("run-checkpoint-write")."""
-        self.save(Snapshot(), run=self.run, complete=complete, **manifest.fields())
+        self.save(Snapshot(), run=self.run, groups=self.groups, complete=complete, **manifest.fields())
         self.last = manifest
 
     def of(self, epoch: int) -> Epoch:
@@ -148,7 +153,8 @@ class Manifests(Keeper):
 def _names(manifest: Epoch) -> Iterable[str]:
     for files in manifest.outputs.values():
         yield from (file for file, _ in files)
-    yield from (each for each in (manifest.state, manifest.letters) if each is not None)
+    yield from manifest.states
+    yield from (each for each in (manifest.order, manifest.letters) if each is not None)
 
 
 def _all(_name: str, _epoch: int, _alone: bool) -> bool:

@@ -93,6 +93,7 @@ class Plan:
         lines = [
             f"spark: {self.workers} workers, chunks of at most {self.options.batch} items",
             f"  {ways.told(ways.way(self))}",
+            f"  {ways.told_of_epochs(self)}",
         ]
         for stage in self.stages:
             ends = f"({', '.join(stage.outs)}) <- ({', '.join(stage.ins)})"

@@ -22,12 +22,18 @@ from backends.spark.plan import Plan, StageKind, keeps_order
 from river.classes import frozen
 from river.diagnostics import Rejected
 from river.driver import errors, row_types, stamps, wholes
+from river.il.annotations import private
+from river.il.gathered import gathered
+from river.il.model import instance_model
 from river.il.partial import Partial, partial
 from river.io import deltas
 from river.io.schema import arrow_schema
+from river.lang import types as t
 
 if TYPE_CHECKING:
-    from river.il.graph import Graph
+    from collections.abc import Iterator
+
+    from river.il.graph import Graph, Instance
 
 
 @frozen
@@ -154,6 +160,53 @@ def _in_one_task(plan: Plan) -> InOneTask | str:
             first = stage.instances[0]
             return InOneTask(f"{plan.graph.instances[first].name}: {plan.roles[first].reason}")
     return "no operator has to see all items in one order, and stages run in parallel"
+
+
+def apart(graph: Graph, *, skips: bool) -> Partitioning | str:
+    """By which columns the inputs are divided for all outputs; or why the state is kept in one piece.
+
+    `skips`: items that trap are left out. A delta that traps is left out as a whole, which no group has.
+    """
+    found = _by_key(graph)
+    if found is None:
+        return "rows of different keys have to do with one another"
+    run, *others = found.runs
+    if others:
+        return "outputs need inputs divided by different columns"
+    if any(graph.queues[name].by is None for name in graph.inputs):
+        return "an input has no time stamps"
+    if skips and (trapping := next((i for i in graph.instances if instance_model(i).can_trap), None)):
+        return f"`{trapping.use.operator}` may trap, and items that trap are left out as a whole"
+    if stranger := next((name for name in _seen(graph) if not _united(graph, name)), None):
+        return f"what `${stranger}` would have at the end cannot be told from its parts"
+    return run.found
+
+
+def _seen(graph: Graph) -> Iterator[str]:
+    """The variables whose values are a result."""
+    return (each.name for each in graph.variables if each.name not in private(graph))
+
+
+def _united(graph: Graph, name: str) -> bool:
+    """Whether the value of a variable follows from those of the groups: it is the same, or has their entries."""
+    variable = next(each for each in graph.variables if each.name == name)
+    users = [graph.instances[index] for index in graph.users[name]]
+    if all(gathered(user.operator) is not None or not _writes(user, name) for user in users):
+        return True
+    return isinstance(variable.type, t.Map | t.OMap) and not variable.initial
+
+
+def _writes(user: Instance, name: str) -> bool:
+    pairs = zip(user.variables, user.operator.vars, strict=True)
+    return any(var.written for own, var in pairs if own == name)
+
+
+def told_of_epochs(plan: Plan) -> str:
+    """What a plan says of runs in epochs."""
+    found = apart(plan.graph, skips=plan.options.on_trap is not None)
+    if isinstance(found, str):
+        return f"in epochs: in one task, because {found}"
+    return f"in epochs: state in channels of keys: by ({found})"
 
 
 def told(found: Way | str) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from backends.firing.instance import late_trap
 from backends.native.batch import concat
 from backends.spark import marshal, task
-from backends.spark.columns import Columnwise, gathered, splitter
+from backends.spark.columns import Columnwise, gathered, hashed, splitter
 from backends.spark.compiled import compiled, variables
 from backends.spark.marshal import Piece
 from backends.spark.network import Network
@@ -22,7 +22,7 @@ from backends.spark.rowwise import Rowwise, Trapped
 from river.classes import astuple, frozen
 from river.io.schema import arrow
 from river.lang import types as t
-from river.lang.values import END, Mark, hash64
+from river.lang.values import END, Mark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -219,14 +219,9 @@ def _scattered(work: Task, rows: Iterable[MarshalledRow]) -> Iterator[Marshalled
 def _channel(work: Task, type_: t.Type) -> Callable[[Any], int]:
     """The channel of an item or row, by the hash of its key."""
     assert isinstance(type_, t.Record)  # noqa: S101 - it has the fields of the key
-    fields = [(type_.index(name), type_.field(name)) for name in work.keys]
-    places = [(place, kind) for place, kind in fields if place is not None and kind is not None]
-    count = work.channels
-    if len(places) == 1:
-        ((place, kind),) = places
-        return lambda value: hash64(kind, value[place]) % count
-    both = t.Tuple(tuple(kind for _, kind in places))
-    return lambda value: hash64(both, tuple([value[place] for place, _ in places])) % count
+    return hashed(
+        type_, [place for name in work.keys if (place := type_.index(name)) is not None], work.channels
+    )
 
 
 def _entry(work: Task) -> t.Type:

@@ -34,9 +34,12 @@ def still_turns(
 ) -> Generator[Turn]:
     """See `river.ingress.turns`."""
     feeds = [
-        Feed(graph.queues[name], _given(sources, name, part), more=name in part.more).behind(
-            (after or {}).get(name)
-        )
+        Feed(
+            graph.queues[name],
+            _given(sources, name, part),
+            more=name in part.more,
+            reached=part.reached.get(name),
+        ).behind((after or {}).get(name))
         for name in graph.inputs
     ]
     clocks: dict[Type, list[Feed]] = {}
@@ -68,7 +71,7 @@ class Feed:
     """One input while it is read: the batch at hand, its keys, and how far it has been sent (`at`).
 
     `key`: the position of the key in an item; `clock`: its type. `skip`: so many items are dropped, they were sent before;
-    `over`: so was the end. `more`: of the input follows behind the batches.
+    `over`: so was the end. `more`: of the input follows behind the batches. `reached`: see `Part`.
     """
 
     queue: Queue
@@ -85,6 +88,7 @@ class Feed:
     over: bool = False
     skip: int = 0
     more: bool = False
+    reached: int | None = None
 
     def __attrs_post_init__(self) -> None:
         self.key = self.queue.key()
@@ -117,6 +121,7 @@ class Feed:
         self.give([] if items is None else items)
         self.ended = items is None
         if self.ended:
+            self.last = latest(self.last, self.reached)
             self.check_end()
 
     def check_end(self) -> None:
@@ -199,8 +204,10 @@ def _merged(feeds: list[Feed], batch: int, until: int | None) -> Iterator[Turn]:
             break
         now, items = first_items(live, [ends[id(feed)] for feed in live])
         yield Turn(items, marks(feeds, now))
-    if any(feed.more for feed in feeds):
-        yield Turn(held=tuple((feed.queue.name, items) for feed in feeds for items in _rest(feed)))
+    if going := [feed for feed in feeds if feed.more]:
+        held = tuple((feed.queue.name, items) for feed in feeds for items in _rest(feed))
+        known = [feed.last for feed in going if feed.reached is not None and feed.last is not None]
+        yield Turn(marks=marks(feeds, min(known)) if len(known) == len(going) else (), held=held)
         return
     end = latest(now, until)
     ends = () if end is None else marks(feeds, end + 1, over=True)

@@ -383,7 +383,9 @@ def test_a_folder_is_followed_and_gone_on_with(tmp_path: Path, monkeypatch: pyte
         with pytest.raises(Crash):
             execute(compiled, "spark", job)
     arrive(folder, 35, 9)
+    monkeypatch.setattr(continuous, "SMALL", 0)  # so two channels take over from one
     results = execute(compiled, "spark", evolve(job, live=river.Live(idle_exit=0.1)))
+    assert [len(each.states) for each in river.epochs(state)] == [1, 1, 2, 2]
     rows = rows_of_epochs(state, out)
     assert by_instant(rows) == by_instant(rows_at_once(folder, state, tmp_path))
     assert (results.read, results.rows) == (44, {"o": len(rows)})
@@ -442,6 +444,29 @@ def test_streams_of_dataframes_are_written_and_gone_on_with(tmp_path: Path) -> N
     inputs["names"] = [{"k": k, "name": name} for k, name in named]
     assert told == sorted(map(str, program.run(inputs, backend="reference")["o"].to_pylist()))
     assert results.read == 51
+
+
+def test_rows_of_dataframes_are_divided_by_key(tmp_path: Path) -> None:
+    """By the task that puts them in order; time goes on for keys of which an epoch has no rows."""
+    spark = import_module("pyspark.sql").SparkSession.builder.getOrCreate()
+    (tmp_path / "s").mkdir()
+    rows = [{"ts": n // 2, "k": n * n % 11 % 5} for n in range(30)]
+    for first in (0, 20, 27):
+        text = "".join(json.dumps(row) + "\n" for row in rows[first : {0: 20, 20: 27}.get(first)])
+        (tmp_path / "s" / f"{first:02}.json").write_text(text)
+        os.utime(tmp_path / "s" / f"{first:02}.json", (first + 1, first + 1))  # which puts files in order
+    reader = spark.readStream.schema("k long, ts long").option("maxFilesPerTrigger", 1)
+    stream = river.compile(GROUPED, "cql").write_stream(
+        {"s": reader.json(str(tmp_path / "s"))}, {"o": f"{tmp_path}/o.csv/"},
+        checkpoint=river.Checkpoint(tmp_path / "state", every=0.02), live=river.Live(idle_exit=0.1), workers=3,
+    )  # fmt: skip
+    results = stream.wait()
+    assert results is not None
+    assert results.read == 30
+    found = rows_of_epochs(tmp_path / "state", tmp_path / "o.csv")
+    river.compile(GROUPED, "cql").run({"s": rows}, {"o": tmp_path / "wanted.csv"}, backend="reference")
+    assert by_instant(found) == by_instant((tmp_path / "wanted.csv").read_text().splitlines()[1:])
+    assert [len(each.states) for each in river.epochs(tmp_path / "state")] == [3, 3, 3, 1]
 
 
 NUMBERED = """river 1;

@@ -183,13 +183,13 @@ output o: relation = select a.k, a.v, b.w from a[range 3], b[rows 2] where a.k =
 output p: relation = select j, count(*) as n, sum(v) as s from a[range 9], b[now] where k = j group by j;"""
 
 
-def streams(random: Random, count: int, back: int = 0) -> dict[str, list[str]]:
+def streams(random: Random, count: int, back: int = 0, keys: int = 3) -> dict[str, list[str]]:
     """Rows of `a` and `b`, whose time stamps go back by at most so much."""
     found: dict[str, list[str]] = {"a": [], "b": []}
     for n in range(count):
         ts = max(0, n - random.randint(0, back)) // 2
-        found["a"].append(json.dumps({"ts": ts, "k": random.randrange(3), "v": n}) + "\n")
-        found["b"].append(json.dumps({"ts": ts + 1, "w": n, "j": random.randrange(3)}) + "\n")
+        found["a"].append(json.dumps({"ts": ts, "k": random.randrange(keys), "v": n}) + "\n")
+        found["b"].append(json.dumps({"ts": ts + 1, "w": n, "j": random.randrange(keys)}) + "\n")
     return found
 
 
@@ -288,6 +288,113 @@ def test_joins_and_rows_that_come_late(back: int, native: Any, came: Arrivals, t
     assert canonical(compiled, written(tmp_path, compiled)) == canonical(compiled, expected)
     counts = [sorted(w.message for w in each.warnings) for each in (results, reference)]
     assert counts[0] == counts[1]
+
+
+KEYED = """a: {ts: int; k: int; v: int} stream by ts; b: {ts: int; w: int; j: int} stream by ts;
+output o: relation = select a.k, a.v, b.w from a[range 3], b[range 2] where a.k = b.j;
+output p: relation = select j, count(*) as n, sum(v) as s from a[range 9], b[now] where k = j group by j;"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("back", [0, 5])
+def test_state_is_divided_by_key_and_channels_may_change(
+    back: int, came: Arrivals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of each epoch the rows are those of a run in one piece: time goes on for keys of which nothing comes."""
+    from river.backend import Options
+
+    random = chance("channels", back)
+    compiled = river.compile(KEYED, "cql")
+    came += divided(random, streams(random, 40, 2 * back, keys=9), 6)
+    more = {"lateness": 2 * (back > 0), "on_error": "skip" if back else "stop"}
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    for folder in (whole, parts):
+        folder.mkdir()
+    with monkeypatch.context() as patch:
+        patch.setattr(continuous, "apart", lambda *_, **__: "a test")
+        alone = run(compiled, whole, options=Options(native="off"), **more)
+    tried: list[int] = []
+
+    def go() -> Results:
+        tried.append(random.randint(1, 5))
+        native: Any = random.choice(["on", "off"])
+        return run(compiled, parts, options=Options(native=native, workers=tried[-1]), **more)
+
+    monkeypatch.setattr(continuous, "SMALL", random.choice([-1, 2000]))
+    results = crashing(random, go)
+    expected, _ = wanted(compiled, parts, came, **more)
+    assert canonical(compiled, written(parts, compiled)) == canonical(compiled, expected)
+    of_epochs = [by_epoch(compiled, folder) for folder in (whole, parts)]
+    assert of_epochs[0] == of_epochs[1]
+    assert (results.rows, results.read) == (alone.rows, alone.read)
+    told = [w.message for w in results.warnings if w.code != "run-checkpoint-complete"]
+    assert told == [w.message for w in alone.warnings]
+    seen = [observed_variables(compiled.graph, each.summary.variables) for each in (results, alone)]
+    assert seen[0] == seen[1]
+
+
+def by_epoch(compiled: Compiled, place: Path) -> list[dict[str, list[Any]]]:
+    """The rows of each epoch."""
+    found: list[dict[str, list[Any]]] = []
+    for each in river.epochs(place / "state"):
+        rows = {
+            name: [
+                json.loads(line)
+                for file, _ in each.outputs.get(name, ())
+                for line in lines(place, name, file)
+            ]
+            for name in compiled.outputs
+        }
+        found.append(canonical(compiled, rows))
+    return found
+
+
+def lines(place: Path, name: str, file: str) -> list[str]:
+    return (place / "out" / name / file).read_text().splitlines()
+
+
+@pytest.mark.parametrize("damage", ["", "gone", "damaged", "order gone", "other channel"])
+def test_another_number_of_channels_takes_over_what_is_whole(
+    damage: str, came: Arrivals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A state of a channel that is missing, damaged, or that of another one ends the run."""
+    from river.backend import Options
+
+    monkeypatch.setattr(continuous, "SMALL", -1)
+    text, later = (
+        "".join(json.dumps({"ts": n // 3, "k": n % 8}) + "\n" for n in numbers)
+        for numbers in (range(24), range(24, 44))
+    )
+    compiled = begun(
+        came,
+        tmp_path,
+        "s: {ts: int; k: int} stream by ts; o: relation = select k, count(*) as n from s[range 9] group by k;",
+        [text, ""],
+        options=Options(workers=3, native="off"),
+    )
+    last = river.epochs(tmp_path / "state")[-1]
+    assert len(last.states) == 3
+    states = [tmp_path / "state" / "states" / name for name in last.states]
+    match damage:
+        case "gone":
+            states[2].unlink()
+        case "damaged":
+            states[1].write_bytes(states[1].read_bytes()[:-40] + bytes(40))
+        case "order gone":
+            (tmp_path / "state" / "states" / str(last.order)).unlink()
+        case "other channel":
+            states[1].write_bytes(states[2].read_bytes())
+        case _:
+            came.append({"s": [later]})
+            run(compiled, tmp_path, options=Options(workers=2, native="off"))
+            expected, _ = wanted(compiled, tmp_path, came)
+            assert canonical(compiled, written(tmp_path, compiled)) == canonical(compiled, expected)
+            assert [len(each.states) for each in river.epochs(tmp_path / "state")] == [3, 3, 2, 2]
+            return
+    with pytest.raises(Rejected) as refused:
+        run(compiled, tmp_path, options=Options(workers=2, native="off"))
+    assert refused.value.diagnostics[0].code == "run-checkpoint-damaged"
+    assert "restart" in str(refused.value.diagnostics[0].help)
 
 
 TABLED = """s: {ts: int; k: int; v: int} stream by ts; names: {k: int; name: string} relation;
@@ -399,14 +506,16 @@ def test_what_is_wrong_ends_the_run_where_it_stands(came: Arrivals, tmp_path: Pa
 COUNT = "s: {ts: int; v: int} stream by ts; o: relation = select count(*) as n from s[rows 3];"
 
 
-def begun(came: Arrivals, tmp_path: Path) -> Compiled:
+def begun(
+    came: Arrivals, tmp_path: Path, program: str = COUNT, texts: Sequence[str] = (), **more: Any
+) -> Compiled:
     """A run that was ended by force behind its second epoch."""
-    came += [{"s": [f'{{"ts": {n}, "v": {n}}}\n']} for n in range(2)]
-    compiled = river.compile(COUNT, "cql")
+    came += [{"s": [text]} for text in texts or [f'{{"ts": {n}, "v": {n}}}\n' for n in range(2)]]
+    compiled = river.compile(program, "cql")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(continuous._Run, "through", lambda run: (run._epochs(Session(1), None), _crash()))
         with pytest.raises(Crash):
-            run(compiled, tmp_path)
+            run(compiled, tmp_path, **more)
     return compiled
 
 
@@ -421,7 +530,7 @@ def test_what_is_missing_or_damaged_ends_the_run(damage: str, came: Arrivals, tm
     compiled = begun(came, tmp_path)
     state = tmp_path / "state"
     last = max(state.glob("*.checkpoint"))
-    left = state / "states" / str(river.epochs(state)[-1].state)
+    left = state / "states" / river.epochs(state)[-1].states[0]
     match damage:
         case "state gone":
             left.unlink()
@@ -471,7 +580,7 @@ def test_late_attempts_do_no_harm_and_old_states_go(came: Arrivals, tmp_path: Pa
     other.unlink()  # which nobody touched
     expected, _ = wanted(compiled, tmp_path, came)
     assert canonical(compiled, written(tmp_path, compiled)) == canonical(compiled, expected)
-    assert len([*(tmp_path / "state" / "states").iterdir()]) == manifests.STAY
+    assert len([*(tmp_path / "state" / "states").glob("*.state")]) == manifests.STAY
 
 
 def test_a_run_that_has_ended_is_not_run_again_unless_it_is_to_begin_anew(

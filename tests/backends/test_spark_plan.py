@@ -53,7 +53,7 @@ def function(port: int, item: tuple[int, int], variables: list[object]) -> list[
 def shown(text: str, **options: object) -> str:
     """The stages of a plan, without what it says before them."""
     graph = verify(parse(Source("p.river", HEAD + text)), Library.of({}))
-    return plan(graph, Platform(2), Options(**options)).show().split("\n", 2)[2]  # pyright: ignore[reportArgumentType]
+    return plan(graph, Platform(2), Options(**options)).show().split("\n", 3)[3]  # pyright: ignore[reportArgumentType]
 
 
 DELTAS = """river 1;
@@ -100,6 +100,7 @@ def test_the_flights_are_divided_by_airport() -> None:
         """\
         spark: 2 workers, chunks of at most 4096 items
           over files: one task for each part of the file, then one for each channel of keys: `delays` by (origin)
+          in epochs: state in channels of keys: by (origin)
           stage 0, ordered, one partition: (delays_range_flights) <- (flights)
             flights_in#0: answers marks
             range_delays_flights#1: answers marks
