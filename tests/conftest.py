@@ -175,7 +175,7 @@ def pytest_collection_finish() -> None:
     gc.freeze()  # a million objects, which the tests need to the end
 
 
-ON_SPARK = re.compile(r"tests/backends/test_spark\.py::|::test_the_blocks_on_spark")
+ON_SPARK = re.compile(r"tests/backends/test_spark(_addresses)?\.py::|::test_the_blocks_on_spark")
 """The names of tests that are marked `spark`."""
 
 

@@ -3,8 +3,9 @@
 Where executors can read the inputs, `ways` says how they run the program over `parts` of files, `files` are their tasks and
 `direct` is such a run. Everything else goes by stages: `plan` cuts the graph, `worker` runs stages inside Spark's Python
 processes, `marshal` is the form in which elements travel, `lower` makes Spark transformations of stages, and `run` executes a
-plan; `java` and `session` find what Spark needs. `door` is for programs over DataFrames. A run that follows folders is
-`continuous`: each `epoch` of it is a task, or several `channels` of keys are, and has been if `manifests` say so.
+plan; `java` and `session` find what Spark needs. `door` is for programs over DataFrames,
+`addresses` for what Spark alone reaches. A run that follows folders is `continuous`: each `epoch` of it is a task, or several
+`channels` of keys are, and has been if `manifests` say so.
 
 Paper: River §2.4, §4.6 (the platform is chosen late); Auto-parallelizing §4 (keyed regions).
 """
@@ -63,6 +64,12 @@ class Spark:
         from backends.spark.continuous import follow
 
         return follow(self, compiled, job)
+
+    def beyond(self, compiled: Compiled, job: Job, /) -> Results:
+        """Runs over addresses that Spark reaches, and tables of its catalog. Raises: Rejected; KeyboardInterrupt."""
+        from backends.spark.addresses import run
+
+        return run(self, compiled, job)
 
     def frames(
         self,

@@ -9,8 +9,8 @@ from river.driver.comparison import Comparison, compare, observe
 from river.driver.compilation import Compiled, compile_once, compile_source, library, read_source
 from river.driver.execution import execute, trap_diagnostic, traps_told
 from river.driver.inputs import Reading, check_names, given_type, open_input
-from river.driver.job import Inputs, Job, Results
-from river.driver.outputs import CountedSink, Writer, row_types
+from river.driver.job import Inputs, Job, Results, without_addresses
+from river.driver.outputs import CountedSink, Writer, check_folders, open_output, row_types
 from river.driver.profiling import profiled
 from river.driver.schedules import Parting, Schedules, schedules
 
@@ -25,6 +25,7 @@ __all__ = [
     "Results",
     "Schedules",
     "Writer",
+    "check_folders",
     "check_names",
     "compare",
     "compile_once",
@@ -35,6 +36,7 @@ __all__ = [
     "library",
     "observe",
     "open_input",
+    "open_output",
     "placed",
     "profiled",
     "read_source",
@@ -46,4 +48,5 @@ __all__ = [
     "trap_diagnostic",
     "traps_told",
     "wholes",
+    "without_addresses",
 ]

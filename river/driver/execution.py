@@ -24,10 +24,11 @@ from river.driver.inputs import (
     open_input,
 )
 from river.driver.instants import timed
-from river.driver.job import Job, Results
+from river.driver.job import Job, Results, without_addresses
 from river.driver.outputs import CountedSink, Writer, check_folders, open_output
 from river.driver.places import check_job
 from river.il.combined import unseen, with_results
+from river.io.addresses import addresses
 from river.platform import here
 
 if TYPE_CHECKING:
@@ -73,7 +74,8 @@ def _through(compiled: Compiled, platform: Backend[Any], job: Job) -> Results:
     known = (*graph.outputs, *(v.name for v in graph.views))
     check_names("output", "--out NAME=FILE", known, job.outputs, required=False)
     check_names("output", "--partition-by NAME=COLUMN", known, job.partition_by, required=False)
-    check_job(job)
+    far = addresses(job.inputs, job.outputs)
+    check_job(without_addresses(job) if far else job)
     chosen(platform.name, getattr(platform, "experiments", {}), job.options)
     if job.options.deadline is not None and not getattr(platform, "deadlines", False):
         message = f"the backend `{platform.name}` has no deadlines"
@@ -81,6 +83,8 @@ def _through(compiled: Compiled, platform: Backend[Any], job: Job) -> Results:
     if job.options.settings and not getattr(platform, "settings", False):
         message = f"the backend `{platform.name}` has no platform beneath that `{min(job.options.settings)}` could be set for"
         raise Rejected([Diagnostic("run-settings", message, help="use `spark`")])
+    if far:
+        return _beyond(compiled, platform, job, far[0])
     follow = getattr(platform, "follow", None)
     if follow is not None and (job.checkpoint is not None or job.live is not None or _followed(job)):
         return follow(compiled, job)
@@ -98,6 +102,17 @@ def _through(compiled: Compiled, platform: Backend[Any], job: Job) -> Results:
         return Results({}, rows, summary, 0.0, read, summary.remarks, private=unseen(compiled.graph))
     finally:
         keeper.close()
+
+
+def _beyond(compiled: Compiled, platform: Backend[Any], job: Job, far: str) -> Results:
+    """Runs a job with an address on a backend that reaches it. Raises: Rejected("data-address") where it does not."""
+    beyond = getattr(platform, "beyond", None)
+    if beyond is not None and job.checkpoint is None and job.live is None and not _followed(job):
+        return beyond(compiled, job)
+    how = f"the backend `{platform.name}`" if beyond is None else "a run that goes on"
+    message = f"`{far}` is an address, which {how} neither reads nor writes"
+    help_ = "`--backend spark` does" if beyond is None else "read it from Python, by `write_stream`"
+    raise Rejected([Diagnostic("data-address", message, help=help_)])
 
 
 def _followed(job: Job) -> bool:

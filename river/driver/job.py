@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from river.backend import Options
-from river.classes import field, frozen
+from river.classes import evolve, field, frozen
+from river.io.addresses import address
 
 if TYPE_CHECKING:
     import os
@@ -61,6 +62,16 @@ class Job:
     indices: Mapping[str, int] = field(factory=dict[str, int])
     read: tuple[Endpoint, ...] = ()
     written: tuple[Endpoint, ...] = ()
+
+
+def without_addresses(job: Job) -> Job:
+    """The same of data on this machine: addresses are left out, and what is said of what is written there."""
+    inputs = {name: each for name, each in job.inputs.items() if address(each) is None}
+    outputs = {name: each for name, each in job.outputs.items() if address(each) is None}
+    if len(outputs) == len(job.outputs):
+        return evolve(job, inputs=inputs)
+    by = {name: columns for name, columns in job.partition_by.items() if name in outputs}
+    return evolve(job, inputs=inputs, outputs=outputs, partition_by=by, mode=None)
 
 
 @frozen(slots=False, eq=False)

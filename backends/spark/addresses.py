@@ -1,0 +1,187 @@
+"""Runs over what Spark reaches and River does not: addresses such as `s3a://bucket/log/`, and tables of Spark's catalog.
+
+Inputs are DataFrames, and the program is run as over any DataFrames (`door`): Parquet and tables have typed columns, of which
+Spark's reader and River's make the same rows. So no order of rows is known but that of their time stamps. What goes to an
+address or to a table is written by Spark, from its executors. What goes elsewhere comes through this process, in order of
+its columns, and is at its place only when all jobs of Spark have ended well.
+
+Paper: River §2.4 (the platform is chosen late).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from backends.spark.delivery import hand_over
+from backends.spark.run import watched
+from backends.spark.session import session
+from river.backend import Summary
+from river.classes import field, frozen
+from river.diagnostics import Diagnostic, Rejected
+from river.driver import Results, Writer, check_folders, open_output, row_types, without_addresses
+from river.io.addresses import address, table
+from river.io.sinks import Collector
+from river.platform import here
+
+if TYPE_CHECKING:
+    from backends.spark import Spark
+    from backends.spark.session import Session
+    from river.driver import Compiled, CountedSink, Job
+
+PARQUET: Final = "parquet"
+
+
+def run(backend: Spark, compiled: Compiled, job: Job) -> Results:
+    """Runs a program some of whose inputs and outputs are such. Raises: Rejected; KeyboardInterrupt."""
+    began = time.perf_counter()
+    _check(job)
+    backend.plan(compiled.graph, here(), job.options)
+    with session(job.options.workers or here().cores, job.options.settings) as spark:
+        far = _Far(backend, compiled, job, spark)
+        far.through()
+        rows = far.rows
+    collected = {n: each.sink for n, each in far.sinks.items() if isinstance(each.sink, Collector)}
+    return Results(collected, rows, Summary({}), time.perf_counter() - began, 0, compiled.remarks)
+
+
+def _refused(message: str, help_: str) -> Rejected:
+    return Rejected([Diagnostic("spark-address", message, help=help_)])
+
+
+def _check(job: Job) -> None:
+    """Checks that what is asked can be done with data of which Spark alone knows. Raises: Rejected("spark-address")."""
+    for what, asked in (
+        ("`--lateness` is", bool(job.lateness)),
+        ("`--until` is", job.options.until is not None),
+        ("`--iterations` is", job.iterations is not None),
+        (f"`--on-error {job.on_error.action}` is", job.on_error.action != "stop"),
+        ("`--metrics` is", job.metrics is not None),
+    ):
+        if asked:
+            raise _refused(
+                f"{what} not for inputs and outputs at addresses, whose rows Spark reads and writes",
+                "leave it out, or copy the data to files that your machine and all executors see",
+            )
+
+
+@frozen
+class _Far:
+    backend: Spark
+    compiled: Compiled
+    job: Job
+    spark: Session
+    sinks: dict[str, CountedSink] = field(factory=dict[str, "CountedSink"], init=False)
+    rows: dict[str, int] = field(factory=dict[str, int], init=False)
+
+    def through(self) -> None:
+        """Runs a job of Spark for each output."""
+        job, graph = self.job, self.compiled.graph
+        found = self.backend.frames(
+            graph,
+            {name: self.frame(name) for name in graph.inputs},
+            order_by=job.order_by,
+            externs=job.options.externs,
+        )
+        types = row_types(graph)
+        for name in found:
+            self.check_target(name)
+        check_folders(without_addresses(job))
+        try:
+            for name, type_ in types.items():
+                if address(job.outputs.get(name)) is None:
+                    self.sinks[name] = open_output(job, name, type_, None)
+                    writer = Writer(type_, self.sinks[name])
+                    self.watched(name, lambda writer=writer, name=name: self.fetch(writer, found[name]))
+            for counted in self.sinks.values():
+                counted.complete()
+            for name in types:
+                if address(job.outputs.get(name)) is not None:
+                    self.watched(name, lambda name=name: self.write(name, found[name]))
+            for counted in self.sinks.values():
+                counted.sink.close()
+        except BaseException:
+            for counted in self.sinks.values():
+                counted.sink.abort()
+            raise
+        self.rows.update({name: counted.rows for name, counted in self.sinks.items()})
+
+    def watched(self, name: str, work: Any) -> None:
+        """A job of Spark. Raises: Rejected("spark-failed"); KeyboardInterrupt."""
+        watched(self.spark, work, f"the plan of `{name}`", self.job.options)
+
+    # -- in
+
+    def frame(self, name: str) -> Any:
+        """The rows of an input. Raises: Rejected("spark-address") for data without types."""
+        given: Any = self.job.inputs[name]
+        place = address(given)
+        if place is None:
+            if hasattr(given, "mapInArrow"):
+                return given
+            if not isinstance(given, str | os.PathLike):
+                return self.spark.createDataFrame(given)
+            place = Path(os.fspath(given)).absolute().as_uri()
+        try:
+            if (catalog := table(place)) is not None:
+                return self.spark.read.table(catalog)
+            self.check_format("input", name, place)
+            return self.spark.read.parquet(place)
+        except _spark_errors() as error:
+            message = f"input `{name}`: Spark cannot read `{place}`"
+            first = next(iter(str(error).splitlines()), type(error).__name__)
+            help_ = f"Spark says: {first}"
+            raise _refused(message, help_) from error
+
+    def check_format(self, what: str, name: str, place: str) -> None:
+        """Checks that what stands at an address is Parquet, as its name or `--in-format` says. Raises: Rejected."""
+        stated = self.job.formats.get(name)
+        suffix = Path(place.rstrip("/*")).suffix.lstrip(".")
+        kind = stated or (suffix if suffix in _OTHERS else PARQUET)
+        if kind != PARQUET:
+            raise _refused(
+                f"{what} `{name}`: `{place}` is {kind}, and at addresses there is Parquet or a table of Spark's catalog",
+                "Spark's readers and writers of text differ from River's: use Parquet, or files that all executors see",
+            )
+
+    # -- out
+
+    def check_target(self, name: str) -> None:
+        """Checks what is said of an output at an address. Raises: Rejected("spark-address")."""
+        place = address(self.job.outputs.get(name))
+        if place is not None and table(place) is None:
+            self.check_format("output", name, place)
+
+    def fetch(self, writer: Writer, frame: Any) -> None:
+        """Brings the rows of an output to a sink here, in order of the columns that have one."""
+        plain = [column for column, kind in frame.dtypes if not kind.startswith(("map", "struct", "array"))]
+        ordered = frame.sort(*(f"`{each}`" for each in plain)) if plain else frame
+        hand_over(writer, ordered.toArrow().to_batches())
+
+    def write(self, name: str, frame: Any) -> None:
+        """Writes the rows of an output to an address, or to a table, from where they are; notes how many there are."""
+        place = cast("str", address(self.job.outputs[name]))
+        seen = import_module("pyspark.sql").Observation()
+        functions = import_module("pyspark.sql.functions")
+        counted = frame.observe(seen, functions.count(functions.lit(1)).alias("rows"))
+        writer = counted.write.mode(self.job.mode or "error")
+        by = self.job.partition_by.get(name)
+        if by is not None:
+            writer = writer.partitionBy(*((by,) if isinstance(by, str) else by))
+        if (catalog := table(place)) is not None:
+            writer.saveAsTable(catalog)
+        else:
+            writer.parquet(place)
+        self.rows[name] = seen.get["rows"]
+
+
+_OTHERS: Final = frozenset(
+    {"csv", "tsv", "json", "jsonl", "ndjson", "txt", "log", "gz", "zst", "arrow", "feather", "orc", "avro"}
+)
+
+
+def _spark_errors() -> type[Exception]:
+    return import_module("pyspark.errors").PySparkException

@@ -1,0 +1,42 @@
+"""Addresses of data beyond this machine, such as `s3a://bucket/log/`, and tables of a catalog, such as `table:sales.log`."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING, Final, cast
+
+from river.diagnostics import Diagnostic, Rejected
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://.+", re.DOTALL)
+"""A scheme and what it says. A single letter is no scheme: some systems have drives."""
+
+CATALOG: Final = "table:"
+
+
+def address(target: object) -> str | None:
+    """What is read or written, if that is an address or a table of a catalog; None for all else."""
+    if not isinstance(target, str | os.PathLike):
+        return None
+    text = os.fspath(cast("str | os.PathLike[str]", target))
+    return text if ADDRESS.fullmatch(text) or table(text) else None
+
+
+def table(text: str) -> str | None:
+    """The name of a table of a catalog; None for other addresses."""
+    return text.removeprefix(CATALOG) if text.startswith(CATALOG) and len(text) > len(CATALOG) else None
+
+
+def addresses(inputs: Mapping[str, object], outputs: Mapping[str, object]) -> list[str]:
+    """All addresses of what is read and written. Raises: Rejected("data-overwrite") where what is written is also read."""
+    read = [found for each in inputs.values() if (found := address(each)) is not None]
+    written = [found for each in outputs.values() if (found := address(each)) is not None]
+    for one in written:
+        for other in (*read, *(each for each in written if each is not one)):
+            if f"{other.rstrip('/')}/".startswith(f"{one.rstrip('/')}/"):
+                message = f"`{one}` would be written, and `{other}` is used, too"
+                raise Rejected([Diagnostic("data-overwrite", message, help="name another address")])
+    return [*read, *written]

@@ -1,0 +1,120 @@
+"""Runs over addresses that Spark reaches, and over tables of its catalog; `file:` stands for all schemes that Hadoop knows."""
+
+from __future__ import annotations
+
+from io import StringIO
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+pytest.importorskip("pyspark", reason="the extra `spark` is not installed")
+pytest.importorskip("pandas", reason="the extra `spark` is not installed")
+
+from pyarrow import csv as arrow_csv
+from pyarrow import parquet
+
+import river
+from river.cli import main
+from river.diagnostics import Rejected
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.spark
+
+LOG = """sums: table sum[origin: string] of bytes: int;
+log: { origin: string, bytes: int } = input;
+emit sums[log.origin] <- log.bytes;
+"""
+VIEWS = """clicks: { ts: int; page: string } stream by ts;
+views: relation = select page, count(*) as n from clicks[range 2] group by page;
+"""
+CLICKS = pa.table({"ts": [1, 2, 2, 5, 9], "page": ["a", "b", "a", "a", "b"]})
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The session of the process, whose catalog has a database in a folder of its own."""
+    from backends.spark.session import session
+
+    with session(2, {}) as found:
+        folder = tmp_path_factory.mktemp("warehouse").as_uri()
+        found.sql(f"create database far location '{folder}'")
+        return found
+
+
+def wanted(program: river.Compiled, inputs: dict[str, Any], output: str) -> list[dict[str, Any]]:
+    """The rows of the reference, in order of their columns."""
+    rows = program.run(inputs, backend="reference")[output].to_pylist()
+    return sorted(rows, key=lambda row: [*row.values()])
+
+
+def test_inputs_and_outputs_are_addresses_tables_and_files(spark: Any, tmp_path: Path) -> None:
+    program = river.compile(VIEWS, lang="cql")
+    expected = wanted(program, {"clicks": CLICKS}, "views")
+    parquet.write_table(CLICKS.slice(0, 3), tmp_path / "a.parquet")
+    parquet.write_table(CLICKS.slice(3), tmp_path / "b.parquet")
+    where = tmp_path.as_uri()
+    run = lambda inputs, outputs, **more: program.run(inputs, outputs, backend="spark", **more)  # noqa: E731
+    found = run({"clicks": f"{where}/*.parquet"}, {})
+    assert found["views"].to_pylist() == expected
+    assert found.rows == {"views": len(expected)}
+    found = run({"clicks": f"{where}/*.parquet"}, {"views": f"{where}/out/"})
+    assert found.rows == {"views": len(expected)}
+    assert parquet.read_table(tmp_path / "out").sort_by(
+        [("ts", "ascending"), ("op", "ascending")]
+    ).num_rows == len(expected)
+    with pytest.raises(Rejected, match="exists"):
+        run({"clicks": f"{where}/*.parquet"}, {"views": f"{where}/out/"})
+    run({"clicks": f"{where}/*.parquet"}, {"views": f"{where}/out/"}, mode="append")
+    assert parquet.read_table(tmp_path / "out").num_rows == 2 * len(expected)
+    run({"clicks": f"{where}/*.parquet"}, {"views": f"{where}/days/"}, partition_by={"views": ["page"]})
+    assert sorted(each.name for each in (tmp_path / "days").glob("page=*")) == ["page=a", "page=b"]
+    spark.createDataFrame(CLICKS).write.saveAsTable("far.clicks")
+    found = run({"clicks": "table:far.clicks"}, {"views": "table:far.views"})
+    rows = [row.asDict() for row in spark.read.table("far.views").sort("ts", "op", "page", "n").collect()]
+    assert rows == expected
+    found = run({"clicks": "table:far.clicks"}, {"views": str(tmp_path / "here.csv")})
+    assert arrow_csv.read_csv(tmp_path / "here.csv").num_rows == found.rows["views"] == len(expected)
+
+
+def test_the_command_line_names_addresses(spark: Any, tmp_path: Path) -> None:
+    program = tmp_path / "log.szl"
+    program.write_text(LOG)
+    rows = pa.table({"origin": ["x", "y", "x"], "bytes": [1, 2, 3]})
+    parquet.write_table(rows, tmp_path / "log.parquet")
+    words = [
+        "run",
+        str(program),
+        "--in",
+        f"log={tmp_path.as_uri()}/log.parquet",
+        "--backend",
+        "spark",
+        "-q",
+    ]
+    out, err = StringIO(), StringIO()
+    assert main(words, StringIO(), out, err) == 0, err.getvalue()
+    assert out.getvalue().splitlines()[1:] == ["x,4", "y,2"]
+    assert main([*words, "--out", f"sums={tmp_path.as_uri()}/sums"], StringIO(), out, err) == 0, (
+        err.getvalue()
+    )
+    assert parquet.read_table(tmp_path / "sums").num_rows == 2
+
+
+def test_what_cannot_be_done_at_addresses_is_refused(spark: Any, tmp_path: Path) -> None:
+    program = river.compile(VIEWS, lang="cql")
+    where = tmp_path.as_uri()
+    parquet.write_table(CLICKS, tmp_path / "clicks.parquet")
+    given = {"clicks": f"{where}/clicks.parquet"}
+    for inputs, outputs, more, told in (
+        ({"clicks": f"{where}/none.parquet"}, {}, {}, "Spark cannot read"),
+        ({"clicks": "table:far.nothing"}, {}, {}, "Spark cannot read"),
+        ({"clicks": f"{where}/clicks.csv"}, {}, {}, "is csv"),
+        (given, {"views": f"{where}/views.jsonl"}, {}, "is jsonl"),
+        (given, {}, {"lateness": 5}, "`--lateness` is not for"),
+        (given, {}, {"on_error": "skip"}, "`--on-error skip` is not for"),
+        (given, {}, {"checkpoint": str(tmp_path / "ck")}, "a run that goes on"),
+    ):
+        with pytest.raises(Rejected, match=told):
+            program.run(inputs, outputs, backend="spark", **more)

@@ -1,0 +1,34 @@
+"""Addresses, which only backends read that reach them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import river
+from river.diagnostics import Rejected
+from river.io.addresses import address
+
+VIEWS = """clicks: { ts: int; page: string } stream by ts;
+views: relation = select page, count(*) as n from clicks[range 2] group by page;
+"""
+
+
+def test_what_an_address_is() -> None:
+    assert [address(each) for each in ("s3a://b/x", "table:db.log", Path("x"), "C:/x", "a.csv", "table:", 7)] == [
+        "s3a://b/x", "table:db.log", None, None, None, None, None
+    ]  # fmt: skip
+
+
+def test_other_backends_say_who_reads_addresses() -> None:
+    program = river.compile(VIEWS, lang="cql")
+    for backend in ("multicore", "reference"):
+        for inputs, outputs in (
+            ({"clicks": "s3a://bucket/clicks/"}, {}),
+            ({"clicks": "clicks.csv"}, {"views": "hdfs://host/views/"}),
+        ):
+            with pytest.raises(Rejected, match="neither reads nor writes") as refused:
+                program.run(inputs, outputs, backend=backend)
+            (told,) = refused.value.diagnostics
+            assert (told.code, told.help) == ("data-address", "`--backend spark` does")
