@@ -116,5 +116,8 @@ def test_what_cannot_be_done_at_addresses_is_refused(spark: Any, tmp_path: Path)
         (given, {}, {"on_error": "skip"}, "`--on-error skip` is not for"),
         (given, {}, {"checkpoint": str(tmp_path / "ck")}, "a run that goes on"),
     ):
-        with pytest.raises(Rejected, match=told):
+        with pytest.raises(Rejected, match=told) as refused:
             program.run(inputs, outputs, backend="spark", **more)
+        assert refused.value.diagnostics[0].code == (
+            "data-address" if "checkpoint" in more else "spark-address"
+        )
