@@ -107,6 +107,7 @@ def test_what_cannot_be_done_at_addresses_is_refused(spark: Any, tmp_path: Path)
     where = tmp_path.as_uri()
     parquet.write_table(CLICKS, tmp_path / "clicks.parquet")
     given = {"clicks": f"{where}/clicks.parquet"}
+    more: dict[str, Any]
     for inputs, outputs, more, told in (
         ({"clicks": f"{where}/none.parquet"}, {}, {}, "Spark cannot read"),
         ({"clicks": "table:far.nothing"}, {}, {}, "Spark cannot read"),
