@@ -166,7 +166,11 @@ def _ranged(query: ty.Query, relation: r.Relation) -> bool:
 
 def key_columns(key: s.Lambda) -> list[str] | None:
     """The columns of a key in their order, or None if they are more than columns."""
-    values = key.body.items if isinstance(key.body, s.TupleValue) else (key.body,)
+    values = (
+        key.body.items
+        if isinstance(key.body, s.TupleValue)
+        else tuple(fields(key.body).values()) or (key.body,)
+    )
     found = [
         value.name for value in values if isinstance(value, s.Member) and value.value == s.Name(key.params[0])
     ]

@@ -105,10 +105,13 @@ def _lookup(
             "own_group_now", args, (present.queue,), state, made, node, title=view.name, apart=apart
         )
     rows = groups.copy(source)
-    args = (
-        ("L", present.type), ("R", rows.type), *args, ("left", _group_key(group, *keys)), ("taken", taken),
+    left = _group_key(group, *keys)
+    args = (("L", present.type), ("R", rows.type), *args, ("left", left), ("taken", taken))
+    a, b = key_columns(left), key_columns(parts.key)
+    return query.add(
+        "group_now", args, (present.queue, rows.queue), state, made, node, title=view.name,
+        apart=tuple(a) if a and a == b else None,
     )  # fmt: skip
-    return query.add("group_now", args, (present.queue, rows.queue), state, made, node, title=view.name)
 
 
 def _group_state(groups: Query, parts: GroupParts) -> tuple[str, ...]:

@@ -247,19 +247,22 @@ def _joined(graph: Graph, instance: Instance, keys: Sequence[str]) -> ByRows | s
     op = instance.operator
     assert isinstance(op, typed.Operator)  # noqa: S101 - of all others nothing is known
     deltas = all(row_type(port.type) is not None for port in op.ports)
-    state = instance_model(instance).state
-    if op.merge is None or not deltas or annotated(instance.use).apart is not None:
+    state, apart = instance_model(instance).state, annotated(instance.use).apart
+    if op.merge is None or not deltas:
         return f"takes {len(op.ports)} inputs together, which are not deltas that it joins by a key"
     if op.mark is not None:
         return MARKS
-    if not isinstance(state, Keyed):
+    if not isinstance(state, Keyed) and apart is None:
         return f"takes {len(op.ports)} inputs together, of which it is not known that it joins them by a key"
     return _by_rows(graph, instance, keys)
 
 
 def _places(instance: Instance, names: Sequence[str]) -> tuple[tuple[Path, ...], ...]:
-    """Where the fields of a key are in the rows of each input; `names`: what they are called in the first."""
-    state = instance_model(instance).state
+    """Where the fields of a key are in the rows of each input; `names`: what they are called in the first.
+
+    In the others they are what an operator compares with them, or fields of the same name, which `@Apart` speaks of.
+    """
+    state = instance_model(instance).state if annotated(instance.use).apart is None else None
     found: list[tuple[Path, ...]] = []
     for i, port in enumerate(instance.operator.ports):
         row = row_type(port.type)
