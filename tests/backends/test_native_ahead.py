@@ -16,7 +16,7 @@ import river
 from backends.multicore import run
 from backends.multicore.scheduling import scheduler
 from backends.native.jit import host
-from backends.native.lower.ahead import LARGE, ROWS, sought
+from backends.native.lower.ahead import LARGE, ROWS, inside, sought
 from backends.native.lower.batches import Lowered, lower
 from river.il.forwards import forwarded
 from river.lang import typed
@@ -27,11 +27,16 @@ type R = {a: string, b: {c: i64, d: string?}, n: i64};
 input r: R;
 var $one: map<string, i64> = {};
 var $two: map<{a: string, c: i64}, i64> = {};
+var $three: map<{c: i64}, map<{a: string}, i64>> = {};
 fn first(k: string, n: i64) -> list<{a: string, n: i64}> { return [{a: k, n: n}]; }
 fn second(k: {a: string, c: i64}, n: i64) -> list<{a: string, c: i64, n: i64}> { return [{a: k.a, c: k.c, n: n}]; }
-operator deal(r: R) -> (x: {a: string, more: i64, tail: string}, y: {a: string, c: i64, n: i64}, z: R) {
+fn third(k: {c: i64}, m: map<{a: string}, i64>) -> list<{c: i64, a: string, n: i64}> {
+  return [{c: k.c, a: w.a, n: n} for w, n in m];
+}
+operator deal(r: R) -> (x: {a: string, more: i64, tail: string}, y: {a: string, c: i64, n: i64}, z: R, w: R) {
   on r(r) {
     emit z r;
+    emit w r;
     emit x {a: r.a, more: 1, tail: "more than twelve bytes"};
     emit y {a: r.a, c: r.b.c, n: r.n};
   }
@@ -45,13 +50,23 @@ operator sum(y: {a: string, c: i64, n: i64}; $two: map<{a: string, c: i64}, i64>
     with e = $two[{a: y.a, c: y.c}] else 0 { e = e +% y.n; emit o e; if e == 7 { drop e; } }
   }
 }
+operator nest(w: R; $three: map<{c: i64}, map<{a: string}, i64>>) -> () {
+  on w(w) {
+    with t = $three[{c: w.b.c}] else {} {
+      with e = t[{a: w.a}] else 0 { e = e +% w.n; }
+      if w.n == 0 { drop t; }
+    }
+  }
+}
 operator parts(z: R) -> (o: {b: {c: i64, d: string?}, n: i64}) { on z(z) { emit o {b: z.b, n: z.n}; } }
-(x, y, z) <- deal(r);
+(x, y, z, w) <- deal(r);
 ($one) <- count(x, $one);
 (sums, $two) <- sum(y, $two);
+($three) <- nest(w, $three);
 (rest) <- parts(z);
 output ones: {a: string, n: i64} = rows($one, first);
 output twos: {a: string, c: i64, n: i64} = rows($two, second);
+output threes: {c: i64, a: string, n: i64} = rows($three, third);
 output sums: i64;
 output rest: {b: {c: i64, d: string?}, n: i64};
 """
@@ -97,10 +112,12 @@ def test_large_maps():
     keys = [f"{'long ' * (i % 4)}key {i}" for i in range(LARGE + LARGE // 2)]
     items = [(keys[i * 7 % len(keys)], (i % 2, None), i % 5 + 1) for i in range(2 * len(keys))]
     items[len(items) * 3 // 4] = (keys[0], (0, None), 0)  # empties one map
-    sums, sent = dict[Any, int](), list[int]()
+    sums, sent, nested = dict[Any, int](), list[int](), dict[int, Counter[str]]()
     for a, (c, _), n in items:
+        nested.setdefault(c, Counter())[a] += n
         if n == 0:
             sums.clear()
+            del nested[c]
         sums[a, c] = sums.get((a, c), 0) + n
         sent.append(sums[a, c])
         if sums[a, c] == 7:
@@ -109,6 +126,8 @@ def test_large_maps():
     assert {row["a"]: row["n"] for row in found["ones"]} == Counter(a for a, _, _ in items)
     assert {(row["a"], row["c"]): row["n"] for row in found["twos"]} == sums
     assert [row["value"] for row in found["sums"]] == sent
+    threes = {(row["c"], row["a"]): row["n"] for row in found["threes"]}
+    assert threes == {(c, a): n for c, counts in nested.items() for a, n in counts.items()}
 
 
 LISTS = """river 1;
@@ -154,6 +173,8 @@ def test_what_is_looked_for():
     assert sought(operators["count"].items[0].body) is not None
     assert sought(operators["sum"].items[0].body) is not None
     assert sought(operators["parts"].items[0].body) is None
+    assert inside(operators["nest"].items[0].body) is not None
+    assert inside(operators["sum"].items[0].body) is None
 
 
 def test_memory_is_flushed_only_where_some_may_have_been_released():
@@ -162,7 +183,7 @@ def test_memory_is_flushed_only_where_some_may_have_been_released():
     flushed = {
         name for name, each in found.items() if isinstance(each, Lowered) and "call void @flush(" in each.text
     }
-    assert flushed == {"sum"}
+    assert flushed == {"nest", "sum"}
 
 
 @pytest.mark.slow

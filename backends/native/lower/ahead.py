@@ -6,6 +6,12 @@ Where a handler of items looks up an entry whose key is made of its item alone,
 
 and the map is large, the keys of some rows are hashed first, one after the other, and what the searches will read is fetched.
 The firings find the hashes made. While the map is small a firing hashes its key itself.
+
+The same goes for a map inside of an entry that such a handler looks up,
+
+    on x(x) { with t = $m[{a: x.a}] { with e = t[{b: x.b}] { ... } } }
+
+once there is much in the variable. Then only what will be read is fetched: the firings search by themselves.
 """
 
 from __future__ import annotations
@@ -13,7 +19,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from backends.native.contract import ARENA_SIZE, CONTEXT
-from backends.native.idioms import counted, void
+from backends.native.idioms import counted, if_, if_rare, value_of, void
 from backends.native.ir import Builder
 from backends.native.layout import register, shares
 from backends.native.lower.expressions import value
@@ -32,6 +38,10 @@ ROWS: Final = 32
 LARGE: Final = 16_384
 """Entries from which on looking ahead pays: with keys that come equally often from 4,096, with skewed ones later."""
 
+FAR: Final = 2 << 20
+"""Bytes of a variable from which on it pays for maps in its entries: what the caches near a processor hold."""
+
+_USED, _INDEX = 24, 24  # where an arena has its size, and a map its index
 _NEVER: Final = (1 << 63) - 1
 _PARAMETERS: Final = "ptr noalias %context, ptr noalias %columns, ptr noalias %hashes, i64 %row, i64 %stop"
 
@@ -43,6 +53,24 @@ def sought(body: typed.Block) -> typed.With | None:
             kind = item.container.type
             if isinstance(kind, t.Map) and kind.key not in (t.I32, t.I64, t.U64) and _of_item(item.key):
                 return item
+    return None
+
+
+def inside(body: typed.Block) -> tuple[typed.With, typed.With] | None:
+    """The lookups, one in the entry of the other, of a handler that can be looked ahead for, if it always reaches such."""
+    for outer in body.items:
+        match outer:
+            case typed.With(container=typed.State(t.Map())) if _of_item(outer.key):
+                pass
+            case _:
+                continue
+        for inner in outer.body.items:
+            match inner:
+                case typed.With(container=typed.Local(t.Map() as kind, slot)) if slot == outer.slot:
+                    if kind.key not in (t.I32, t.I64, t.U64) and _of_item(inner.key):
+                        return outer, inner
+                case _:
+                    pass
     return None
 
 
@@ -126,32 +154,17 @@ class Ahead:
         f.ahead = self.sought, b.op(f"phi i64 [ {before}, %{known} ], [ {now}, %{last} ]")
 
     def _map(self, f: Frame) -> str:
-        container = self.sought.container
-        assert isinstance(container, typed.State)  # noqa: S101 - by `sought`
-        return f.b.op(
-            f"getelementptr inbounds i8, ptr {f.block('variables', container.index)}, i64 {ARENA_SIZE}"
-        )
+        return _map(f, self.sought)
 
     def _hash(self, f: Frame, row: str) -> str:
         f.slots = {0: f.row(self.slot, self.firing.starts[0], row)}
-        key = f.ptr(value(f, self.sought.key, lent=True))
-        return f.b.call("i64", f.module.derived("index_hash", self.sought.key.type), [f"ptr {key}"])
+        return _hash(f, self.sought)
 
     def _apart(self) -> str:
         """A function that looks at the rows from %row to %stop: in the loop of the firings its numbers would take registers."""
         module, b, kind = self.firing.module, Builder(), self.sought.container.type
         assert isinstance(kind, t.Map)  # noqa: S101 - by `sought`
-        b.do(f"{TEMPORARY} = getelementptr inbounds i8, ptr %context, i64 {CONTEXT['temporary']}")
-        f = Frame(module, self.firing.operator, b, "never")
-        at = 0
-        for each in self.firing.f.columns:
-            if each == "null":
-                f.columns.append(each)
-                continue
-            f.columns.append(
-                b.op(f"load ptr, ptr {b.op(f'getelementptr inbounds ptr, ptr %columns, i64 {at}')}")
-            )
-            at += 1
+        f = _frame(self.firing, b)
         map_, count = self._map(f), b.op("sub nsw i64 %stop, %row")
 
         def hashed(i: str) -> None:
@@ -166,10 +179,120 @@ class Ahead:
                 void(b, function, f"ptr {map_}", f"i64 {hash_}")
 
             counted(b, count, fetched)
-        b.end("ret void")
-        name = module.fresh("ahead")
-        module.add(b.finish(name, f"define internal void @{name}({_PARAMETERS}) noinline nounwind"))
-        return name
+        return _finished(self.firing, b)
+
+
+@define(eq=False, repr=False)
+class AheadInside:
+    """The code before each firing on a row of type `slot`: every `ROWS` rows it looks at as many, if the variable is large."""
+
+    firing: BatchWriter
+    slot: t.Type
+    outer: typed.With
+    inner: typed.With
+    _until: str = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        b = self.firing.f.b
+        self._until = b.slot("i64")
+        b.do(f"store i64 %from, ptr {self._until}")
+
+    def look(self, row: str) -> None:
+        """Before the firing on a row."""
+        f, b = self.firing.f, self.firing.f.b
+
+        def fetch() -> None:
+            beyond = b.op(f"add nsw i64 {row}, {ROWS}")
+            b.do(f"store i64 {beyond}, ptr {self._until}")
+            container = self.outer.container
+            assert isinstance(container, typed.State)  # noqa: S101 - by `inside`
+            used = b.op(
+                f"getelementptr inbounds i8, ptr {f.block('variables', container.index)}, i64 {_USED}"
+            )
+            far = b.op(f"icmp sge i64 {b.op(f'load i64, ptr {used}')}, {FAR}")
+            stop = b.op(f"select i1 {b.op(f'icmp slt i64 {beyond}, %to')}, i64 {beyond}, i64 %to")
+            given = ("ptr %context", "ptr %columns", "ptr null", f"i64 {row}", f"i64 {stop}")
+            if_(b, far, lambda: void(b, self._apart(), *given))
+
+        if_rare(b, b.op(f"icmp sge i64 {row}, {b.op(f'load i64, ptr {self._until}')}"), fetch)
+
+    def _apart(self) -> str:
+        """A function that fetches what the rows from %row to %stop will read."""
+        module, b, kind = self.firing.module, Builder(), self.inner.container.type
+        assert isinstance(kind, t.Map)  # noqa: S101 - by `inside`
+        f = _frame(self.firing, b)
+        maps, hashes = b.slot(f"[{ROWS} x ptr]"), b.slot(f"[{ROWS} x i64]")
+        map_, count = _map(f, self.outer), b.op("sub nsw i64 %stop, %row")
+        whole = self.outer.container.type
+        assert isinstance(whole, t.Map)  # noqa: S101 - by `inside`
+
+        def place(i: str) -> str:
+            return b.op(f"getelementptr inbounds ptr, ptr {maps}, i64 {i}")
+
+        def searched(i: str) -> None:
+            f.slots = {0: f.row(self.slot, self.firing.starts[0], b.op(f"add nsw i64 %row, {i}"))}
+            b.do(f"store ptr null, ptr {place(i)}")
+            entry = f.find(whole, map_, value(f, self.outer.key, lent=True))
+
+            def indexed() -> None:
+                found = value_of(b, whole, entry)
+                index = b.op(f"getelementptr inbounds i8, ptr {found}, i64 {_INDEX}")
+
+                def asked() -> None:
+                    hash_ = _hash(f, self.inner)
+                    b.do(f"store ptr {found}, ptr {place(i)}")
+                    b.do(f"store i64 {hash_}, ptr {_word(b, hashes, i)}")
+                    void(b, module.map_function("map_ahead", kind), f"ptr {found}", f"i64 {hash_}")
+
+                if_(b, b.op(f"icmp ne ptr {b.op(f'load ptr, ptr {index}')}, null"), asked)
+
+            if_(b, b.op(f"icmp ne ptr {entry}, null"), indexed)
+
+        def named(i: str) -> None:
+            found = b.op(f"load ptr, ptr {place(i)}")
+
+            def asked() -> None:
+                hash_ = b.op(f"load i64, ptr {_word(b, hashes, i)}")
+                void(b, module.map_function("map_nearer", kind), f"ptr {found}", f"i64 {hash_}")
+
+            if_(b, b.op(f"icmp ne ptr {found}, null"), asked)
+
+        counted(b, count, searched)
+        counted(b, count, named)
+        return _finished(self.firing, b)
+
+
+def _frame(firing: BatchWriter, b: Builder) -> Frame:
+    """What a function apart knows of the columns of a firing."""
+    b.do(f"{TEMPORARY} = getelementptr inbounds i8, ptr %context, i64 {CONTEXT['temporary']}")
+    f = Frame(firing.module, firing.operator, b, "never")
+    at = 0
+    for each in firing.f.columns:
+        if each == "null":
+            f.columns.append(each)
+            continue
+        f.columns.append(b.op(f"load ptr, ptr {b.op(f'getelementptr inbounds ptr, ptr %columns, i64 {at}')}"))
+        at += 1
+    return f
+
+
+def _finished(firing: BatchWriter, b: Builder) -> str:
+    """The name of the function that is complete with this."""
+    b.end("ret void")
+    name = firing.module.fresh("ahead")
+    firing.module.add(b.finish(name, f"define internal void @{name}({_PARAMETERS}) noinline nounwind"))
+    return name
+
+
+def _map(f: Frame, sought: typed.With) -> str:
+    container = sought.container
+    assert isinstance(container, typed.State)  # noqa: S101 - by `sought` and `inside`
+    return f.b.op(f"getelementptr inbounds i8, ptr {f.block('variables', container.index)}, i64 {ARENA_SIZE}")
+
+
+def _hash(f: Frame, sought: typed.With) -> str:
+    key = f.ptr(value(f, sought.key, lent=True))
+    return f.b.call("i64", f.module.derived("index_hash", sought.key.type), [f"ptr {key}"])
 
 
 def _word(b: Builder, words: str, index: str) -> str:

@@ -14,7 +14,7 @@ from backends.native.ir import Builder, reachable
 from backends.native.layout import LIST, columns, is_plain, register
 from backends.native.library import may_release
 from backends.native.lower import outputs
-from backends.native.lower.ahead import Ahead, sought
+from backends.native.lower.ahead import Ahead, AheadInside, inside, sought
 from backends.native.lower.fleeting import fleeting
 from backends.native.lower.frame import Frame
 from backends.native.lower.guard import guarded
@@ -27,7 +27,7 @@ from river.lang import types as t
 from river.lang.trees import reached
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from backends.native.ir import FunctionText
     from backends.native.module import Module
@@ -194,8 +194,10 @@ def rows(
 ) -> FunctionText:
     """A firing for each row from %from to %to - 1; a slot with a window begins at row * pop."""
     f, b = firing.f, firing.f.b
-    lookup = sought(body) if firing.name.startswith("item.") else None
-    ahead = None if lookup is None else Ahead(firing, slots[0], lookup)
+    item = firing.name.startswith("item.")
+    lookup, both = (sought(body), inside(body)) if item else (None, None)
+    looks = [] if lookup is None else [Ahead(firing, slots[0], lookup)]
+    looks += [] if both is None else [AheadInside(firing, slots[0], *both)]
 
     def bind(row: str) -> None:
         for i, (slot, pop) in enumerate(zip(slots, pops, strict=True)):
@@ -204,7 +206,7 @@ def rows(
             else:
                 f.slots[i] = f.row(slot, firing.starts[i], row)
 
-    return _each(firing, bind, body, ahead)
+    return _each(firing, bind, body, looks)
 
 
 def places(firing: BatchWriter, parts: tuple[tuple[t.Type, int], ...], body: typed.Block) -> FunctionText:
@@ -219,11 +221,11 @@ def places(firing: BatchWriter, parts: tuple[tuple[t.Type, int], ...], body: typ
         for i, (type_, offset) in enumerate(parts):
             f.slots[i] = f.load(type_, b.op(f"getelementptr inbounds i8, ptr {at}, i64 {offset}"), lent=True)
 
-    return _each(firing, bind, body, None)
+    return _each(firing, bind, body, ())
 
 
 def _each(
-    firing: BatchWriter, bind: Callable[[str], None], body: typed.Block, ahead: Ahead | None
+    firing: BatchWriter, bind: Callable[[str], None], body: typed.Block, ahead: Sequence[Ahead | AheadInside]
 ) -> FunctionText:
     """A firing for each row, whose slots `bind` binds."""
     b = firing.f.b
@@ -232,8 +234,8 @@ def _each(
     row = b.op(f"load i64, ptr {firing.row}")
     b.branch(b.op(f"icmp slt i64 {row}, %to"), "fire", "done")
     b.at("fire")
-    if ahead is not None:
-        ahead.look(row)
+    for each in ahead:
+        each.look(row)
     firing.fire(lambda: bind(row), body)
     following = b.op(f"add nsw i64 {row}, 1")
     b.do(f"store i64 {following}, ptr {firing.row}")
