@@ -346,7 +346,8 @@ def _init(cls: type, is_frozen: bool, cached: bool) -> Any:
         elif not each.init:
             if each.default is REQUIRED:
                 continue
-            names[f"make{i}"] = partial(_same, each.default)
+            value = f"default{i}"
+            names[value] = each.default
         if is_frozen:
             names[f"set{i}"] = _setter(cls, each.name)
         lines.append(f"set{i}(self, {value})" if is_frozen else f"self.field{i} = {value}")
@@ -368,10 +369,6 @@ def _init(cls: type, is_frozen: bool, cached: bool) -> Any:
     made.__defaults__ = tuple(each.default for each, _ in taken[False] if each.optional)
     made.__kwdefaults__ = {each.alias: each.default for each, _ in taken[True] if each.optional}
     return made
-
-
-def _same(value: T) -> T:
-    return value
 
 
 def _setter(cls: type, name: str) -> Callable[[Any, Any], None]:
