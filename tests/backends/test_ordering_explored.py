@@ -306,7 +306,7 @@ STATELESS_FAULTS: dict[str, tuple[tuple[str, str, str], str, dict[str, Any]]] = 
         {},
     ),
     "flag not set": (
-        ("reorder", "while self._flag.acquire(blocking=False):", "while True:"),
+        ("reorder", "while self._flag.acquire(False):", "while True:"),
         "release unlocked lock|two send at once",
         {},
     ),

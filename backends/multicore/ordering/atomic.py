@@ -1,7 +1,7 @@
 """What is done in one piece, whatever other threads do: the instructions that the paper's figures are written in.
 
 In CPython these are: reading or writing a field of an object or an item of a list, a method of a list, a deque or a set, and
-`acquire(blocking=False)` of a lock, which is `test_and_set`. The others are here.
+`acquire(False)` of a lock, which is `test_and_set`. The others are here.
 """
 
 from __future__ import annotations

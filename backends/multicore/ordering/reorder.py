@@ -118,7 +118,7 @@ class ReorderBuffer(Generic[R]):
         return self.flush()  # L9
 
     def flush(self) -> bool:
-        while self._flag.acquire(blocking=False):  # L25
+        while self._flag.acquire(False):  # L25; to name the argument takes as long as the call
             room = self._drain()
             serial = self.next  # L28
             while room:
