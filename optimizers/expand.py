@@ -18,7 +18,7 @@ from attrs.validators import ge
 from optimizers.combining import SEQ, Parts, obstacle, parts, written_out
 from optimizers.fission import UNHELD, UNORDERED, lasting, unseen
 from optimizers.fission import region as fissible
-from optimizers.queries import Names, changed, source, type_names, type_text
+from optimizers.queries import Names, changed, downstream, source, type_names, type_text
 from river.classes import evolve
 from river.diagnostics import Note, Rejected
 from river.il import annotations as a
@@ -89,6 +89,10 @@ class Expand:
             ends = ends if len(ends) == 1 else []
             after = [entries[end.instance] for end in ends if end is not None and end.instance in entries]
             near = graph.looping.isdisjoint(m for each in (region, *after) for m in each.members)
+            near = near and not any(
+                each.strategy in TAGS and _ordered(graph.instances[m] for m in each.members)
+                for each in (region, *after)
+            )
             following |= {region.id: after[0]} if near and after and after[0] is not region else {}
         later = {after.id for after in following.values()}
         for region in regions:
@@ -165,10 +169,31 @@ def _region(id_: str, members: Sequence[g.Instance], epoch: int) -> Region:
         exits += zip(leaving, own, strict=True)
     indices = tuple(member.index for member in members)
     entries = tuple(queue for member in members for queue in member.ins if queue not in made)
+    strategy = what.what
+    if strategy == "round_robin" and _ordered(members):  # turns tell nothing of keys
+        strategy = "seqno"
     if _timed(members, what):
         exits = [(queue, BY_TIME) for queue, _ in exits]
         return Region(id_, BY_TIME, (), degree, stated, indices, tuple(exits), entries)
-    return Region(id_, what.what, what.keys, degree, stated, indices, tuple(exits), entries)
+    return Region(id_, strategy, what.keys, degree, stated, indices, tuple(exits), entries)
+
+
+def _ordered(members: Iterable[g.Instance]) -> bool:
+    """Whether items of a region come or go in the order of a key."""
+    return any(
+        end.by is not None for member in members for end in (*member.operator.ports, *member.operator.outs)
+    )
+
+
+def _hearing(graph: g.Graph, instance: g.Instance) -> g.Instance | None:
+    """Who acts on marks that an operator passes on."""
+    keyed = (
+        out for out, end in zip(instance.outs, instance.operator.outs, strict=True) if end.by is not None
+    )
+    ends = (graph.queues[out].consumer for out in keyed)
+    behind = sorted(downstream(graph, (end.instance for end in ends if end is not None)))
+    operators = ((graph.instances[i], graph.instances[i].operator) for i in behind)
+    return next((i for i, op in operators if isinstance(op, typed.Operator) and op.mark is not None), None)
 
 
 def _timed(members: Sequence[g.Instance], what: a.Region) -> bool:
@@ -214,8 +239,10 @@ def _serial(graph: g.Graph, instance: g.Instance, region: Region) -> str | None:
     if region.strategy == HALO:
         found = fissible(graph, region.members)
         return found.message.removeprefix(f"`{instance.use.operator}` ") if isinstance(found, Note) else None
-    if region.strategy in SERIAL and any(end.by is not None for end in (*op.ports, *op.outs)):
-        return "has ordered queues, whose items tell their order: no serial numbers are joined to them"
+    if region.strategy in SERIAL and len(region.members) > 1 and _ordered([instance]):
+        return "has ordered queues inside of a region, whose items are to be in order there"
+    if region.strategy in SERIAL and (heard := _hearing(graph, instance)) is not None:
+        return f"sends in order to `{heard.use.operator}`, which acts on marks: serial numbers carry none"
     if isinstance(op, typed.Operator) and (
         any(port.initial for port in op.ports) or not (op.items or op.merge)
     ):
@@ -389,10 +416,11 @@ class _Expansion:
         if self.tagged(i):
             counter = self.names.variable(f"{region.id}_n")
             epoch = ("epoch", s.Int(region.epoch))
+            by = () if stream.by is None else (("by", s.Name(stream.by)),)
             if region.keys:
-                operator = self.instance(name, "split_hash", type_, ("key", _key(region.keys)), n, epoch)
+                operator = self.instance(name, "split_hash", type_, ("key", _key(region.keys)), n, epoch, *by)
             else:
-                operator = self.instance(name, "split_rr", type_, n, epoch)
+                operator = self.instance(name, "split_rr", type_, n, epoch, *by)
             self.operators.append(Variable(counter, s.TypeName("i64"), s.Int(0), span=self.span))
             self.use("split", i, None, operator, (queue, f"${counter}"), (*outs, f"${counter}"))
             return outs
@@ -481,7 +509,11 @@ class _Expansion:
             sent = instance_model(instance).selectivity[instance.outs.index(queue)].least
             operator = self.instance(name, "rr_join", type_, ("w", s.ListValue((s.Int(sent),) * len(flows))))
         elif self.tagged(i):
-            operator = self.instance(name, "gather_seq" if how == UNORDERED else "merge_seq", type_, n)
+            if how == UNORDERED:
+                operator = self.instance(name, "gather_seq", type_, n)
+            else:
+                by = () if stream.by is None else (("by", s.Name(stream.by)),)
+                operator = self.instance(name, "merge_seq", type_, n, *by)
         elif how == "round_robin":
             operator = self.instance(name, "rr_join", type_, ("w", s.ListValue((s.Int(1),) * len(flows))))
         else:

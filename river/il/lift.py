@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def lift(operator: s.Operator | s.Extern, tag: str, span: Span | None = None) -> s.Operator:
     """The operator on tagged items: ports and outputs carry `{tag: i64, v: T}` by the tag (il.md (d)).
 
-    All items of one firing bear the tag of the item that caused them; a merge by the tag restores their order. Total on
-    operators with one port, an item handler and no keys.
+    All items of one firing bear the tag of the item that caused them; a merge by the tag restores their order, and so that of
+    their keys. Total on operators with one port, an item handler and no marks of their own.
 
     Raises: Rejected with il-lift.
     """
@@ -31,14 +31,12 @@ def lift(operator: s.Operator | s.Extern, tag: str, span: Span | None = None) ->
     match operator:
         case s.Extern():
             raise refuse("its body is not text")
-        case s.Operator(_, (port,), _, outs, _, _, (s.ItemHandler() as handler,)):
-            keyed = [end.name for end in (port, *outs) if end.by is not None]
+        case s.Operator(_, (port,), _, _, _, _, (s.ItemHandler() as handler,)):
+            marks = any(isinstance(node, s.Mark) for node in walk(operator))
         case s.Operator():
             raise refuse("only operators with one input, read by `on x(..)`, can be")
-    if keyed:
-        raise refuse(
-            f"`{keyed[0]}` is already ordered: operators on ordered queues are merged by their own key"
-        )
+    if marks:
+        raise refuse("it sends marks of its own, which would tell nothing of tags")
     return _Lifting(operator, tag).lifted(port, handler)
 
 

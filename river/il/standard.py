@@ -5,10 +5,10 @@ template file, and read once. `std` is closed: a planner recognises instances of
 P4). Templates of one shape stand beside this module, in `standard/*.river`.
 
 `split_hash` and `split_rr` tag each item with its serial number, `{seq: i64, v: T}` by seq, and send a mark to all
-outputs after every `epoch` items; `merge_seq` restores the order and takes the tags off. `split_rows` divides each
-delta by its rows' keys (one without rows goes to the first output) and says on all outputs how far it is; `merge_rows`
-puts the parts of an instant together again. `split_turns` deals the items of an ordered queue, and tells the other
-outputs how far it is; `merge_time` restores the order if no two keys are equal. `split_time` keeps the items of one key
+outputs after every `epoch` items; `merge_seq` restores the order and takes the tags off. With `by`, items also have a key.
+`split_rows` divides each delta by its rows' keys (one without rows goes to the first output) and says on all outputs how far it
+is; `merge_rows` puts the parts of an instant together again. `split_turns` deals the items of an ordered queue, and tells the
+other outputs how far it is; `merge_time` restores the order if no two keys are equal. `split_time` keeps the items of one key
 together, so that `merge_time` restores any order. `split_windows` deals windows, each with all of its items.
 `split_keys` divides by a key and tags nothing; `gather` takes items as they come.
 """
@@ -200,11 +200,15 @@ def _split_rr(shape: Shape) -> str:
     return f"template <#T: type>\n{_tagging('split_rr', shape, f'rem.trunc(serial, {shape.n})')}"
 
 
+UNHEARD: Final = "on mark(k) { }"
+"""What is done with marks by who has other ones: nothing."""
+
+
 def _tagging(name: str, shape: Shape, choice: str) -> str:
     outs = _list(f"o{i}: {TAGGED} by seq" for i in shape.each)
     sends = _choice(shape, "to", lambda i: f"emit o{i} {{seq: serial, v: x}};")
     marks = _words(f"mark o{i} serial + 1;" for i in shape.each)
-    return f"""operator {name}(x: #T; $n: i64) -> ({outs}) {{
+    return f"""operator {name}(x: #T{shape.order}; $n: i64) -> ({outs}) {{
   on x(x) {{
     let serial = $n;
     $n = serial + 1;
@@ -212,6 +216,7 @@ def _tagging(name: str, shape: Shape, choice: str) -> str:
     {sends}
     if rem.trunc(serial + 1, {shape.epoch}) == 0 {{ {marks} }}
   }}
+  {UNHEARD if shape.by else ""}
 }}"""
 
 
@@ -219,7 +224,10 @@ def _merge_seq(shape: Shape) -> str:
     ports = _list(f"i{i}: {TAGGED} by seq" for i in shape.each)
     emits = _words(f"if x{i} is x{i} {{ emit out x{i}.v; }}" for i in shape.each)
     return f"""template <#T: type>
-operator merge_seq({ports}) -> (out: #T) {{ on merge({_sides(shape)}) {{ {emits} }} }}"""
+operator merge_seq({ports}) -> (out: #T{shape.order}) {{
+  on merge({_sides(shape)}) {{ {emits} }}
+  {UNHEARD if shape.by else ""}
+}}"""
 
 
 def _gather_seq(shape: Shape) -> str:
@@ -376,9 +384,9 @@ GENERATED: Final[Mapping[str, Generated]] = {
     "identity": Generated(("by?",), _identity),
     "rr_split": Generated(("w",), _rr_split),
     "rr_join": Generated(("w",), _rr_join),
-    "split_hash": Generated(("n", "epoch"), _split_hash),
-    "split_rr": Generated(("n", "epoch"), _split_rr),
-    "merge_seq": Generated(("n",), _merge_seq),
+    "split_hash": Generated(("n", "epoch", "by?"), _split_hash),
+    "split_rr": Generated(("n", "epoch", "by?"), _split_rr),
+    "merge_seq": Generated(("n", "by?"), _merge_seq),
     "gather_seq": Generated(("n",), _gather_seq),
     "merge_time": Generated(("n", "by"), _merge_time),
     "split_turns": Generated(("n", "by"), _split_turns),

@@ -950,6 +950,14 @@ PASSES: Final = (
         "tests/river/test_verify.py::test_regions_of_inputs_are_checked",
     ),
     Mutant(
+        "marks-lost-by-numbers",
+        "items get serial numbers before an operator that acts on the marks of their keys",
+        "optimizers/expand.py",
+        "if region.strategy in SERIAL and (heard := _hearing(graph, instance)) is not None:",
+        "if (heard := None) is not None:",
+        "tests/optimizers/test_written_out.py::test_serial_numbers_carry_no_marks",
+    ),
+    Mutant(
         "parts-with-all-entries",
         "each part of a divided variable begins with all entries that it has at first",
         "optimizers/expand.py",

@@ -39,8 +39,8 @@ REASONS: Final = {
     "the sides of a join have other names for its key, and an explicit region names its keys once": (
         f"{_IN_ORDER}: no key of `\\w+` reaches it unchanged through the region",
     ),
-    "items with equal keys keep their order by serial numbers, which ordered queues do not carry": (
-        r"has ordered queues, whose items tell their order: no serial numbers are joined to them",
+    "items with equal keys keep their order by serial numbers, and queues of these have no marks of the keys": (
+        r"sends in order to `\w+`, which acts on marks: serial numbers carry none",
     ),
     "where firings do not all send as much, an item waits for a pulse, and a loop for the item": (
         r"is part of a loop, and what it sends would wait for what comes later",
@@ -167,6 +167,46 @@ REFUSED = {
 def test_state_that_cannot_be_in_parts_is_not_written_out(name: str) -> None:
     text, reason = REFUSED[name]
     assert out(text)[1] == [reason]
+
+
+KEYED = """river 1;
+type T = {ts: i64, k: i64};
+type C = {ts: i64, k: i64, n: i64};
+input a: T by ts;
+output q: C by ts;
+output r: T;
+var $m: map<i64, i64> = {};
+operator count(x: T by ts; $m: map<i64, i64>) -> (out: C by ts) {
+  on x(v) { with n = $m[v.k] else 0 { n = n +% 1; if n != 2 { emit out {ts: v.ts, k: v.k, n: n}; } } }
+}
+operator free(x: C by ts) -> (out: T, again: C by ts) { on x(v) { emit out {ts: v.ts, k: v.n}; emit again v; } }
+operator late(x: C by ts) -> (out: C by ts) { on x(v) { if v.n > 1 { emit out v; } } on mark(k) { mark out k; } }
+"""
+ROWS = [(1, 1), (1, 2), (1, 1), (2, 1), (2, 2), (5, 1)]
+
+
+def test_items_with_equal_keys_keep_their_order() -> None:
+    """Of two at one time, which come by other replicas, the first stays the first."""
+    text = KEYED + (
+        "@Parallel(2) @Region(r1, seqno_marks, k) (b, $m) <- count(a, $m);"
+        " @Parallel(3) @Region(r2, round_robin) (r, q) <- free(b);"
+    )
+    compiled = river.compile(text, lang="river")
+    made = check_pipeline(
+        compiled.program, (Expand(epoch=2),), Platform(2), compiled.library, {"a": ROWS}, limit=0
+    )
+    assert pretty(made).count("by = ts") == 4
+    falling = {"a": [(2, 1), (1, 1)]}  # whoever reads the input traps
+    check_pipeline(compiled.program, (Expand(epoch=2),), Platform(2), compiled.library, falling, limit=0)
+
+
+def test_serial_numbers_carry_no_marks() -> None:
+    text = KEYED.replace("output r: T;", "") + (
+        "@Parallel(2) @Region(r1, seqno_marks, k) (b, $m) <- count(a, $m); (q) <- late(b);"
+    )
+    assert out(text)[1] == [
+        "no expand: `count` sends in order to `late`, which acts on marks: serial numbers carry none"
+    ]
 
 
 LOOP = """river 1;

@@ -128,6 +128,8 @@ def test_an_unknown_template_has_a_suggestion() -> None:
         ("std.rr_join<T = i64, w = [1, 0 - 1]>", "il-template-argument"),
         ("std.rr_join<T = i64, w = 2>", "il-template-argument"),
         ("std.split_rr<T = i64, n = 2, epoch = 0>", "il-template-argument"),
+        ("std.split_windows<T = i64, n = 2, peek = 0, pop = 1>", "il-template-argument"),
+        ("std.split_windows<T = i64, n = 2, peek = 2, pop = 0>", "il-template-argument"),
         ("std.merge_time<T = i64, n = 2, by = 3>", "il-template-argument"),
         ("std.merge_rows<R = i64, n = 2, Tau = {a: i64}>", "il-template-argument"),
     ],
@@ -157,6 +159,9 @@ operator p = std.split_keys<T = T, key = fn(t) => t.k, n = 2>;
 operator q = std.gather<T = T, n = 3>;
 operator r = std.gather_seq<T = T, n = 2>;
 operator s = std.split_instants<R = T, Tau = time, key = fn(r) => r.k, n = 2>;
+operator t = std.split_windows<T = T, n = 3, peek = 5, pop = 2>;
+operator u = std.split_hash<T = T, key = fn(t) => t.k, n = 3, epoch = 4, by = at>;
+operator v = std.merge_seq<T = T, n = 2, by = at>;
 """
 
 
@@ -355,7 +360,8 @@ def test_lifting_threads_the_tag_through_functions_that_emit() -> None:
     [
         "operator f(a: i64, b: i64) -> () { on a(x) { } on b(x) { } }",
         "operator f(a: i64) -> () { on a[pop 2](x) { } }",
-        "operator f(a: {k: i64} by k) -> () { on a(x) { } }",
+        "operator f(a: {k: i64} by k) -> () { on a(x) { } on mark(k) { } }",
+        "operator f(a: {k: i64} by k) -> (o: {k: i64} by k) { on a(x) { mark o x.k; } }",
         'operator f(a: i64) -> () = extern python "m:f";',
     ],
 )
