@@ -313,8 +313,11 @@ class Parallel(Operate, Divided):
             self._fired += (firings - self._fired) / 8
         else:
             self._spent, self._fired = took, firings
-        if self._worth:
-            machine.batch = self._part
+        if (
+            self._worth
+        ):  # which one worker may do alone, where it has time: then as much as a batch, if that is soon done
+            alone = portion(self._whole, self._fired, self._spent, self._slice)
+            machine.batch = max(self._part, alone)
         elif (
             machine.batch < self._tried
         ):  # of so few items nothing is known but that they do not take very long

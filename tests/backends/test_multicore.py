@@ -14,7 +14,7 @@ from attrs import evolve
 from backends.firing.queues import Queue
 from backends.locks import lock_each, one_lock
 from backends.multicore import BACKEND, assembly
-from backends.multicore.parallel import Parallel
+from backends.multicore.parallel import SLICE, Parallel
 from backends.multicore.plan import plan
 from backends.multicore.run import Engine
 from backends.multicore.scheduling.task import Outcome
@@ -597,6 +597,22 @@ def test_workers_are_handed_firings_on_as_many_narrow_items_as_a_batch_has(type_
     (task,) = Engine(BACKEND.plan(program, MACHINE, Options(workers=2, **options)), {}, None)._operators
     assert isinstance(task, Parallel)
     assert task._part == most
+
+
+def test_who_keeps_a_task_that_is_worth_handing_out_fires_on_a_batch_if_that_is_soon_done():
+    pytest.importorskip("llvmlite")
+    program = graph(
+        "operator first(x: f32) -> (y: f32) { on x[pop 64](w) { emit y w[0]; } }",
+        "input xs: f32;", "output ys: f32;", "@Parallel(2) @Region(r, halo) (ys) <- first(xs);",
+    )  # fmt: skip
+    (task,) = Engine(BACKEND.plan(program, MACHINE, Options(workers=2)), {}, None)._operators
+    assert isinstance(task, Parallel)
+    found = []
+    for seconds in (1.2 * SLICE, 0.2 * SLICE, 0.05 * SLICE):
+        task._spent, task._fired = seconds, float(task._part)
+        task._took(time.thread_time(), task._part)
+        found.append(task.machine.batch)
+    assert found[0] == task._part < found[1] < found[2] <= task._whole
 
 
 @pytest.mark.parametrize("options", [{"batch": 0}, {"bound": 0}, {"workers": -1}])
