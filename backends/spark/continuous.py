@@ -32,11 +32,12 @@ from backends.spark.ways import apart
 from river.backend import Summary
 from river.classes import define, evolve, field, frozen
 from river.diagnostics import Diagnostic, Note, Rejected, Severity
-from river.driver import Results, errors, stamps, wholes
+from river.driver import Results, dividing, errors, stamps, wholes
 from river.io.errors import file_unread, files_unread, missing_file, rows_lost, unreadable, unwritable
-from river.io.folders import format_in, is_folder
+from river.io.folders import Partitions, format_in, is_folder
 from river.io.live import Follow, Live
 from river.io.packed import Damaged
+from river.io.partitions import PartitionedSink
 from river.io.several import hidden
 from river.io.sources import format_of
 from river.manifest import Epoch, added
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from backends.spark.plan import Plan
     from backends.spark.session import Session
     from river.driver import Compiled, Job
+    from river.lang.types import Type
 
 MOST: Final = 1000
 """Files of an input that come in one epoch at most."""
@@ -78,7 +80,7 @@ class _Places:
     streams: Mapping[str, Any]
     tables: Mapping[str, Any]
     still: Mapping[str, GivenFile]
-    outputs: Mapping[str, tuple[Path, str]]
+    outputs: Mapping[str, tuple[Path, str, tuple[str, ...]]]
     letters: Path | None
 
 
@@ -95,16 +97,17 @@ def follow(backend: Spark, compiled: Compiled, job: Job) -> Results:
         identity[f"the columns of input `{name}`"] = [frame.schema.simpleString(), order]
     for name, file in places.still.items():
         identity[f"the data of input `{name}`"] = file.cells()
-    for name, (folder, format_) in places.outputs.items():
-        identity[f"the place of output `{name}`"] = [str(folder), format_]
+    for name, (folder, *how) in places.outputs.items():
+        identity[f"the place of output `{name}`"] = [str(folder), *how]
     assert job.checkpoint is not None  # noqa: S101 - by `_places`
-    written = {name: folder for name, (folder, _) in places.outputs.items()}
+    written = {name: folder for name, (folder, *_) in places.outputs.items()}
+    inner = [folder for folder, _, by in places.outputs.values() if by]
     if places.letters is not None:
         written[""] = places.letters
     division = apart(plan.graph, skips=job.on_error.action != "stop")
     keys: Mapping[str, tuple[str, ...]] = {} if isinstance(division, str) else division.columns
     groups = max(GROUPS, EACH * plan.workers) if keys else 1
-    manifests = Manifests(job.checkpoint, identity, places=written, groups=groups)
+    manifests = Manifests(job.checkpoint, identity, places=written, inner=inner, groups=groups)
     manifests.open()
     try:
         run = _Run(compiled, job, plan, places, keys, manifests)
@@ -132,11 +135,6 @@ def _places(compiled: Compiled, job: Job) -> _Places:
         raise _refused(
             f"`--mode {job.mode}`: each epoch adds files to the folders of outputs", "leave it out"
         )
-    if job.partition_by:
-        message = (
-            f"`--partition-by {min(job.partition_by)}=...`: the folders of outputs are not divided in epochs"
-        )
-        raise _refused(message, "leave it out, or divide them by a run over the folder")
     if job.iterations is not None:
         raise _refused("`--iterations` says how long a run is that has no end", "leave it out")
     if told_errors := sorted(errors(graph.program)):
@@ -175,13 +173,13 @@ def _places(compiled: Compiled, job: Job) -> _Places:
     if not followed and not streams:
         message = "the backend `spark` keeps the state of runs that follow folders, and none is followed"
         raise _refused(message, "say `--follow`, or leave `--checkpoint` out")
-    outputs = {name: _output(name, job) for name in compiled.outputs}
+    outputs = {name: _output(name, type_, job) for name, type_ in compiled.outputs.items()}
     letters = None
     if job.on_error.path is not None:
         letters = _made("dead letters", job.on_error.path)
     taken: dict[Path, str] = {folder: f"input `{name}`" for name, folder in followed.items()}
     for name, folder in [
-        *((f"output `{name}`", folder) for name, (folder, _) in outputs.items()),
+        *((f"output `{name}`", folder) for name, (folder, *_) in outputs.items()),
         *([] if letters is None else [("the dead letters", letters)]),
     ]:
         if folder in taken:
@@ -235,8 +233,8 @@ def _given(name: str, path: Path, stated: str | None) -> GivenFile:
     return GivenFile(str(path.absolute()), kind, packed, state.st_size, state.st_mtime_ns)
 
 
-def _output(name: str, job: Job) -> tuple[Path, str]:
-    """Folder and format of an output. Raises: Rejected."""
+def _output(name: str, type_: Type, job: Job) -> tuple[Path, str, tuple[str, ...]]:
+    """Folder and format of an output, and the columns by which it is divided. Raises: Rejected."""
     target = job.outputs.get(name)
     if not is_folder(target):
         message = f"output `{name}` is not a folder, and each epoch writes files of its own"
@@ -245,7 +243,10 @@ def _output(name: str, job: Job) -> tuple[Path, str]:
     if "://" in path:
         message = f"output `{name}`: executors write to paths that they share, and `{path}` is none"
         raise _refused(message, "mount it, or copy the files of the folder")
-    return _made(f"output `{name}`", path), format_in(path, job.formats.get(name), name)
+    kind, by = format_in(path, job.formats.get(name), name), dividing(job, name, type_)
+    if by:
+        PartitionedSink(Partitions(path, kind, by), type_, name)  # it says what cannot be divided
+    return _made(f"output `{name}`", path), kind, by
 
 
 def _made(what: str, path: str | PathLike[str]) -> Path:
@@ -510,7 +511,7 @@ class _Run:
             more,
             None if last.order is None else str(states / last.order),
             tuple(str(states / file) for file in last.states),
-            {name: (str(folder), format_) for name, (folder, format_) in self.places.outputs.items()},
+            {name: (str(folder), kind, by) for name, (folder, kind, by) in self.places.outputs.items()},
             str(states),
             None if self.places.letters is None else str(self.places.letters),
             job.on_error.action,

@@ -16,7 +16,7 @@ import os
 from collections import Counter
 from contextlib import contextmanager, suppress
 from functools import lru_cache
-from itertools import groupby
+from itertools import count, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 from uuid import uuid4
@@ -46,8 +46,9 @@ from river.driver import CountedSink, Job, Writer, open_input, row_types, trap_d
 from river.io import deltas
 from river.io.atomic import settle_folder
 from river.io.errors import OnError, Refusals, unwritable
-from river.io.folders import FORMATS
+from river.io.folders import FORMATS, Partitions
 from river.io.packed import Damaged
+from river.io.partitions import PartitionedSink
 from river.io.schema import arrow
 from river.io.sinks import Collector, open_sink
 from river.lang import types as t
@@ -74,9 +75,10 @@ class EpochErrand:
 
     `files`: what came of each input, in order; `more`: the inputs of which more may come. `order`, `before`: what the epoch
     before left, none at the beginning: how far the inputs have been read, and the state by channel. `outputs`: folder and format
-    of each; `states`: the folder for the state. `letters`: where rows go that are wrong, None: nowhere. `streamed`: the inputs
-    whose rows the task that reads is given. `keys`: the columns by which each input is divided among `groups`, which `channels`
-    have; empty where the state is in one piece. The rest: see `river.backend.Options` and `Job`.
+    of each, and the columns by which it is divided; `states`: the folder for the state. `letters`: where rows go that are wrong,
+    None: nowhere. `streamed`: the inputs whose rows the task that reads is given. `keys`: the columns by which each input is
+    divided among `groups`, which `channels` have; empty where the state is in one piece. The rest: see `river.backend.Options`
+    and `Job`.
     """
 
     program: ShippedProgram
@@ -86,7 +88,7 @@ class EpochErrand:
     more: tuple[str, ...]
     order: str | None
     before: tuple[str, ...]
-    outputs: Mapping[str, tuple[str, str]]
+    outputs: Mapping[str, tuple[str, str, tuple[str, ...]]]
     states: str
     letters: str | None = None
     on_error: Literal["stop", "skip", "dead-letter"] = "stop"
@@ -128,7 +130,7 @@ class EpochErrand:
             channels,
         ) = rest
         given = {name: tuple(GivenFile(*cells) for cells in found) for name, found in files.items()}
-        places = {name: (folder, format_) for name, (folder, format_) in outputs.items()}
+        places = {name: (folder, format_, tuple(by)) for name, (folder, format_, by) in outputs.items()}
         return EpochErrand(
             ShippedProgram(program, tuple(namespaces)), run, number, given, tuple(more), order, tuple(before), places, states,
             letters, on_error, until, lateness, tuple(externs), native, batch, tuple(streamed),
@@ -498,6 +500,8 @@ class _Work:
         self.attempt = uuid4().hex[:16]
         self._written: list[Path] = []
         self._files: dict[str, Any] = {}
+        self._divided: dict[str, tuple[PartitionedSink, Partitions]] = {}
+        self._count_of_names = count()
         self._trapped: list[Diagnostic] = []
 
     def told(self) -> Any:
@@ -528,6 +532,11 @@ class _Work:
         for file in self._files.values():
             with suppress(OSError):
                 file.close()
+        for sink, target in self._divided.values():
+            with suppress(OSError, Rejected):
+                sink.abort()
+            begun = self.errand.name(self.telling.channel, self.attempt[:8], "")
+            self._written += Path(target.root).rglob(f"{begun}*")
         for path in self._written:
             with suppress(OSError):
                 path.unlink(missing_ok=True)
@@ -664,7 +673,12 @@ class _Work:
     # -- out
 
     def _sink(self, name: str, type_: Any) -> CountedSink:
-        folder, format_ = self.errand.outputs[name]
+        folder, format_, by = self.errand.outputs[name]
+        if by:
+            target = Partitions(folder, format_, by, named=self._named)
+            sink = PartitionedSink(target, type_, name)
+            self._divided[name] = sink, target
+            return CountedSink(sink)
         path = self.place(folder, f".{FORMATS[format_]}")
         try:
             file = self._files[name] = path.open("xb")
@@ -672,9 +686,28 @@ class _Work:
             raise Rejected([unwritable(str(path), error)]) from error
         return CountedSink(open_sink(file, type_, name=name, format=format_))
 
+    def _named(self) -> str:
+        """The name of a file of this attempt, of which there are many."""
+        attempt = f"{self.attempt[:8]}{next(self._count_of_names):08x}"
+        return self.errand.name(self.telling.channel, attempt, "")
+
+    def _tell_divided(self, name: str, root: Path, files: Iterable[tuple[str, int]]) -> None:
+        """The same of an output whose files are in folders by columns."""
+        for file, rows in sorted(files):
+            path = Path(file)
+            with path.open("rb") as opened:
+                self.settle(path, opened, keep=True)
+            inner = path.relative_to(root)
+            self._written += (root / each for each in (inner, *inner.parents[:-1]))
+            self.telling.files.setdefault(name, []).append((str(inner), rows))
+
     def _tell(self, sinks: Mapping[str, CountedSink]) -> None:
         """Brings the files of outputs to the disk, and tells of those that have rows. Raises: Rejected("data-output")."""
         for name, sink in sinks.items():
+            if name in self._divided:
+                _, target = self._divided[name]
+                self._tell_divided(name, Path(target.root), target.files)
+                continue
             path = Path(self._files[name].name)
             self.settle(path, self._files[name], keep=sink.rows > 0)
             if sink.rows:

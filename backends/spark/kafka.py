@@ -286,6 +286,8 @@ def send(
     sent = 0
     for each in found:
         for name, _ in each.outputs[output]:
+            if "/" in name:
+                raise _wrong(f"`{name}` has not all columns of its rows", "run without `--partition-by`")
             sent += _send_file(producer, Path(folder) / name, topic, failed)
         left = producer.flush(PATIENCE)
         if failed:

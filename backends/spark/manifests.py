@@ -27,7 +27,7 @@ from river.io.packed import Damaged
 from river.manifest import Epoch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
 STATES: Final = "states"
 SPARK: Final = "spark"
@@ -42,13 +42,15 @@ AGAIN: Final = "put the files back, or begin anew with `--restart`"
 class Manifests(Keeper):
     """The manifests of one run. `places`: the folders into which its tasks write; `run`: what their files are called by.
 
-    `groups`: into how many groups of keys the state is divided, which is decided when the run begins.
+    `inner`: the places whose files are in folders by columns. `groups`: into how many groups of keys the state is divided, which
+    is decided when the run begins.
     """
 
     kept: ClassVar[int | None] = None
     strict: ClassVar[bool] = True
 
     places: Mapping[str, Path] = field(factory=dict[str, Path], kw_only=True)
+    inner: Collection[Path] = field(default=(), kw_only=True)
     groups: int = field(default=1, kw_only=True)
     run: str = field(default="", init=False)
     last: Epoch = field(default=Epoch(-1), init=False)
@@ -141,7 +143,8 @@ class Manifests(Keeper):
         for folder in {*self.places.values(), self.states}:
             if not folder.is_dir():
                 continue
-            found = [(p, n) for p in folder.iterdir() if (n := _epoch_of(p.name, run)) is not None]
+            paths = folder.rglob("*") if folder in self.inner else folder.iterdir()
+            found = [(p, n) for p in paths if (n := _epoch_of(p.name, run)) is not None]
             many: dict[int, int] = {}
             for _, epoch in found:
                 many[epoch] = many.get(epoch, 0) + 1
@@ -152,7 +155,7 @@ class Manifests(Keeper):
 
 def _names(manifest: Epoch) -> Iterable[str]:
     for files in manifest.outputs.values():
-        yield from (file for file, _ in files)
+        yield from (Path(file).name for file, _ in files)
     yield from manifest.states
     yield from (each for each in (manifest.order, manifest.letters) if each is not None)
 

@@ -10,7 +10,7 @@ from river.driver.compilation import Compiled, compile_once, compile_source, lib
 from river.driver.execution import execute, trap_diagnostic, traps_told
 from river.driver.inputs import Reading, check_names, given_type, open_input
 from river.driver.job import Inputs, Job, Results, without_addresses
-from river.driver.outputs import CountedSink, Writer, check_folders, open_output, row_types
+from river.driver.outputs import CountedSink, Writer, check_folders, dividing, open_output, row_types
 from river.driver.profiling import profiled
 from river.driver.schedules import Parting, Schedules, schedules
 
@@ -30,6 +30,7 @@ __all__ = [
     "compare",
     "compile_once",
     "compile_source",
+    "dividing",
     "errors",
     "execute",
     "given_type",

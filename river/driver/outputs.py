@@ -79,21 +79,30 @@ def check_folders(job: Job) -> None:
         raise Rejected([Diagnostic("data-folder", message, help="name a file for it")])
 
 
+def dividing(job: Job, name: str, type_: Type) -> tuple[str, ...]:
+    """The columns by which the rows of an output are divided among folders, if they are. Raises: Rejected("data-partition")."""
+    by = job.partition_by.get(name)
+    if by is None:
+        return ()
+    from river.io.partitions import divisible
+
+    columns = (by,) if isinstance(by, str) else tuple(by)
+    divisible(name, type_, columns)
+    return columns
+
+
 def _in_folder(job: Job, name: str, type_: Type, most: int | None) -> CountedSink:
     """The sink of an output whose file, or files, go to a folder."""
     from river.io.folders import FolderOutput, Partitions, format_in
-    from river.io.partitions import PartitionedSink, divisible
+    from river.io.partitions import PartitionedSink
     from river.io.sinks import open_sink
 
     target = os.fspath(cast("str | os.PathLike[str]", job.outputs[name]))
     kind = format_in(target, job.formats.get(name), name)
-    by = job.partition_by.get(name)
-    columns = () if by is None else (by,) if isinstance(by, str) else tuple(by)
-    if by is not None:
-        divisible(name, type_, columns)
+    columns = dividing(job, name, type_)
     output = FolderOutput(target, kind, job.mode or "error", columns)
     try:
-        if by is not None:
+        if columns:
             sink = PartitionedSink(Partitions(str(output.staging), kind, columns), type_, name, output)
         else:
             sink = open_sink(output, type_, name=name, format=kind)

@@ -77,12 +77,16 @@ def format_in(folder: str, stated: str | None, name: str) -> str:
 
 @define(eq=False)
 class Partitions:
-    """A folder `root` where rows get folders by the columns `by`; `files`: the complete ones, with their numbers of rows."""
+    """A folder `root` where rows get folders by the columns `by`; `files`: the complete ones, with their numbers of rows.
+
+    `named`: gives the files' names, but for suffixes; then they are written in place, else each appears when it is complete.
+    """
 
     root: str
     format: str
     by: tuple[str, ...]
     files: list[tuple[str, int]] = field(factory=list[tuple[str, int]])
+    named: Callable[[], str] | None = None
 
 
 class FolderOutput(AtomicOutput):

@@ -145,8 +145,10 @@ class PartitionedSink(Scoped):
                 home.mkdir(exist_ok=True)
         except OSError as error:
             raise Rejected([unwritable(f"{self._label.rstrip('/')}/{path}", error)]) from error
-        file = f"{home}/{os.urandom(16).hex()}.{FORMATS[self._target.format]}"
-        output = AtomicOutput(file)
+        named = self._target.named
+        stem = os.urandom(16).hex() if named is None else named()
+        file = f"{home}/{stem}.{FORMATS[self._target.format]}"
+        output = AtomicOutput(file, in_place=named is not None)
         output.label = self._label
         sink = open_sink(output, self._rest, name=self._name, format=self._target.format)
         return _Part(file, sink, self.taker(self._rest, sink))

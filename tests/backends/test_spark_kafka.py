@@ -183,3 +183,9 @@ def test_what_cannot_be_sent(servers: str, tmp_path: Path) -> None:
     file.unlink()
     with pytest.raises(Rejected, match="cannot be read: no such file"):
         kafka.send(tmp_path / "state", "o", tmp_path / "out", "none", {"bootstrap.servers": servers})
+    manifests = Manifests(Checkpoint(tmp_path / "parts"), {})
+    manifests.open()
+    manifests.commit(Epoch(0, outputs={"o": (("k=1/a.jsonl", 1),)}))
+    manifests.close()
+    with pytest.raises(Rejected, match="has not all columns of its rows"):
+        kafka.send(tmp_path / "parts", "o", tmp_path / "out", "none", {"bootstrap.servers": servers})
