@@ -191,6 +191,8 @@ class Engine:
         stopping, observe = self.plan.options.stopping, self.plan.options.observe
         deadline, scheduler, failures = self._deadline, self._scheduler, self._failures
         done = -1
+        if self._improver is not None:
+            self._improver.look()
         while True:
             with self._threads.lock:
                 if not scheduler.over and not scheduler.stopped and not failures.errors:

@@ -58,7 +58,7 @@ def begin(orders: Sequence[Order]) -> int | None:
     try:
         return os.posix_spawn(
             program,
-            [program, "-P", "-m", __name__, *words],
+            [program, "-P", "-c", f"import {__name__} as apart; apart.main()", *words],
             {**os.environ, "PYTHONPATH": paths},
             file_actions=nothing,
             setsid=True,  # it is not to be interrupted with the others
@@ -102,17 +102,14 @@ def _alone(file: int) -> bool:
     return True
 
 
-def main(words: Sequence[str]) -> None:
-    """Makes what is ordered in words, three for each, when nobody else wants the processor."""
+def main() -> None:
+    """Makes what is ordered in the words of the command, three for each, when nobody else wants the processor."""
     import resource
 
     os.nice(19)
     with suppress(ValueError, OSError):  # there may be a lower limit
         resource.setrlimit(resource.RLIMIT_CPU, (MOST, MOST))
+    words = iter(sys.argv[1:])
     fulfil(
-        [Order(quick, better, int(level)) for quick, better, level in zip(*[iter(words)] * 3, strict=True)]
+        [Order(quick, better, int(level)) for quick, better, level in zip(words, words, words, strict=True)]
     )
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

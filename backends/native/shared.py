@@ -140,8 +140,10 @@ def _once(key: str, make: Callable[[], Code]) -> Code:
 def _known(key: str) -> Code:
     """Code that this process has. Where nobody would improve it later, it is good."""
     code = _KNOWN[key]
-    if code.tier is not None and not tiers.wanted():
-        code.tier.improve()
+    if code.tier is not None:
+        code.tier.again = code.tier.ran
+        if not tiers.wanted():
+            code.tier.improve()
     return code
 
 

@@ -37,7 +37,7 @@ LONG: Final = 0.25
 """Seconds in code that was made quickly, in all runs, until it is optimised: about as long as that takes."""
 
 AGAIN: Final = 0.005
-"""The same of code that has run in several runs of this process."""
+"""The same of code that has run in this process, and that one more run wants."""
 
 LARGE: Final = 16 << 20
 """Bytes of inputs from which on all code is optimised before a run: it takes longer than that does, or is run again."""
@@ -97,8 +97,11 @@ class Tier:
     order: Order | None = None
     """How another process is asked for it; None: it cannot be."""
 
-    runs: int = 0
-    """In how many runs it ran for a while."""
+    ran: bool = False
+    """Whether it has run for a while in a run of this process."""
+
+    again: bool = False
+    """Whether one more run wants it."""
 
     better: Code | None = None
 
@@ -172,14 +175,16 @@ class Elsewhere:
         if new:
             new.sort(key=_ran, reverse=True)
             self.process = begin([tier.order for tier in new if tier.order is not None])
-            self.asked += new
+            self.asked = [tier for tier in self.asked if tier.better is None] + new
         return self.process is not None
 
     def take(self) -> None:
-        """Has calls go over to what is there by now."""
-        for tier in [tier for tier in self.asked if tier.order is not None and tier.order.done]:
-            self.asked.remove(tier)
-            tier.improve()
+        """Has calls go over to what is there by now, whoever has asked for it."""
+        with _LOCK:
+            hot = [tier for tier in _KNOWN if tier.ran or tier in self.asked]
+        for tier in hot:  # without the lock, since what begins then may make code
+            if tier.order is not None and tier.order.done:
+                tier.improve()
 
 
 _ELSEWHERE: Final = Elsewhere()
@@ -196,11 +201,14 @@ class Improver:
         """To be called now and then: begins with the code that has run longest, if it is worth it."""
         if self.thread is not None and self.thread.is_alive():
             return
+        _ELSEWHERE.take()
         with _LOCK:
-            _ELSEWHERE.take()
-            worth = [tier for tier in _KNOWN if _ran(tier) >= LONG]
-            if not worth or _ELSEWHERE.ask(worth):
+            again = [tier for tier in _KNOWN if _ran(tier) >= (AGAIN if tier.again else LONG)]
+            if not again or _ELSEWHERE.ask(again):
                 return
+            worth = [tier for tier in again if _ran(tier) >= LONG]
+        if not worth:
+            return
         self.thread = Thread(target=self._work, args=(max(worth, key=_ran),), name="improve")
         self.thread.start()
 
@@ -220,8 +228,7 @@ class Improver:
                 tier.before += ran
                 if ran > LEAST:
                     tier.note(ran)
-                    tier.runs += 1
-            _ELSEWHERE.ask([tier for tier in _KNOWN if tier.runs > 1 and _ran(tier) >= AGAIN])
+                    tier.ran = True
 
 
 @contextmanager
@@ -230,8 +237,8 @@ def while_running() -> Generator[Improver]:
     improver = Improver()
     with _LOCK:
         _RUNS.append(improver)
-        _ELSEWHERE.take()
     try:
+        _ELSEWHERE.take()
         yield improver
     finally:
         with _LOCK:

@@ -233,9 +233,10 @@ def test_where_all_calls_are_brief_few_are_timed(monkeypatch: pytest.MonkeyPatch
 def runs_of(seed: int, *seconds: float) -> Tier:
     """The code of an operator that has run for so long in each of some runs."""
     for each in seconds:
-        with while_running():
+        with while_running() as improver:
             tier = counts(seed).code.tier
             assert tier is not None
+            improver.look()
             tier.seconds = each
     return tier
 
@@ -243,9 +244,9 @@ def runs_of(seed: int, *seconds: float) -> Tier:
 def test_what_is_run_again_is_improved_by_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
     ordered: list[Order] = []
     monkeypatch.setattr(tiers, "begin", ordered.extend)
-    once, seldom = runs_of(91, 2 * AGAIN), runs_of(92, AGAIN / 3, AGAIN / 3)
+    once, seldom = runs_of(91, 2 * AGAIN), runs_of(92, AGAIN / 3, AGAIN / 3, AGAIN / 4)
     assert not ordered
-    often = runs_of(93, AGAIN, AGAIN)
+    often = runs_of(93, AGAIN, 0.0)
     assert ordered == [often.order]
     apart.fulfil(ordered)
     with while_running():
