@@ -451,8 +451,11 @@ def _region(graph: g.Graph, members: tuple[int, ...]) -> Plan | Note:
         if any((end.by is not None) != ordered for end in ends):
             return Note(f"`{instance.use.operator}` begins or ends an order of its items", instance.use.span)
     keys = _keys(instances, models)
-    if len(entering) > 1 and keys is not None:  # each entry is split by the same
-        keys = keys.intersection(*(_fields(port.type) for _, port in entering))
+    if (
+        len(entering) > 1 and keys is not None
+    ):  # each entry is split by the same: what may be missing has another hash
+        same = set[tuple[str, t.Type]].intersection(*({*_columns(port.type).items()} for _, port in entering))
+        keys = keys & {name for name, _ in same}
     if keys == frozenset() or (len(entering) > 1 and keys is None):
         message = f"no key of `{instances[-1].use.operator}` reaches it unchanged through the region"
         return Note(message, instances[-1].use.span)
@@ -604,9 +607,14 @@ def _reaching(
 
 
 def _fields(type_: t.Type) -> tuple[str, ...]:
+    return tuple(_columns(type_))
+
+
+def _columns(type_: t.Type) -> dict[str, t.Type]:
+    """The fields of items, or of the rows of deltas."""
     rows = row_type(type_)
     carrier = type_ if rows is None else rows
-    return tuple(name for name, _ in carrier.fields) if isinstance(carrier, t.Record) else ()
+    return dict(carrier.fields) if isinstance(carrier, t.Record) else {}
 
 
 def _in_order(first: g.Instance, keys: frozenset[str]) -> tuple[str, ...]:

@@ -72,9 +72,10 @@ def words(count: int) -> Any:
 def sharding(type_: t.Type, keys: tuple[Path, ...], count: int) -> NativeOperator | None:
     """The operator that emits the shard of each item: `hash64` of its key modulo `count`; None if there is no machine code.
 
-    `keys`: where the parts of the key are.
+    `keys`: where the parts of the key are. One that may be missing has the shard of what it is where it is there: a join may
+    meet it with one that is always there.
     """
-    parts = tuple(_part(typed.Local(type_, 0, "row"), path) for path in keys)
+    parts = tuple(_there(_part(typed.Local(type_, 0, "row"), path)) for path in keys)
     both = t.Tuple(tuple(part.type for part in parts))
     key = parts[0] if len(parts) == 1 else typed.MakeRecord(both, parts, tuple(range(len(parts))))
     hashed = typed.Apply(t.U64, "hash64", (key,), None)
@@ -99,6 +100,14 @@ def sharding(type_: t.Type, keys: tuple[Path, ...], count: int) -> NativeOperato
     except Unsupported:
         return None
     return None if isinstance(made, Refused) else made
+
+
+def _there(value: typed.Expr) -> typed.Expr:
+    """A value that is there, of one that may be missing."""
+    if not isinstance(value.type, t.Optional):
+        return value
+    inner = value.type.inner
+    return typed.Apply(inner, "coalesce", (value, typed.Apply(inner, "zero", ())))
 
 
 def _part(value: typed.Expr, path: Path) -> Any:

@@ -13,7 +13,7 @@ Paper: Ordered multicore (seed 001) §3, §4; Auto-parallelizing §3.1 (what is 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from river.classes import frozen
 from river.il.annotations import BY_TIME, annotated, row_type
@@ -273,6 +273,14 @@ def _places(instance: Instance, names: Sequence[str]) -> tuple[tuple[Path, ...],
     return tuple(found)
 
 
+def _types(port: typed.Port, places: tuple[Path, ...]) -> tuple[t.Type, ...]:
+    """The types of the parts of a key, which may be missing in one input and not in another."""
+    row = row_type(port.type)
+    assert isinstance(row, t.Record)  # noqa: S101 - its fields are the key
+    found = (row.fields[place][1] for (place,) in cast("tuple[tuple[int], ...]", places))
+    return tuple(each.inner if isinstance(each, t.Optional) else each for each in found)
+
+
 def _by_rows(graph: Graph, instance: Instance, keys: Sequence[str]) -> ByRows | str:
     """How an operator that keeps apart the rows of deltas by a key may be divided."""
     from river.il.rows import rowwise
@@ -301,7 +309,10 @@ def _by_rows(graph: Graph, instance: Instance, keys: Sequence[str]) -> ByRows | 
         if var.written and said is not None and shown(graph, name):
             return f"has `${name}`, which is part of the result"
     names = tuple(keys) or names
-    return ByRows(names, _places(instance, names), said is not None)
+    places = _places(instance, names)
+    if len({_types(port, paths) for port, paths in zip(op.ports, places, strict=True)}) > 1:
+        return f"joins by ({', '.join(names)}), which is of other types in each input"
+    return ByRows(names, places, said is not None)
 
 
 APART: Final = "cannot be given parts of a delta: {}"

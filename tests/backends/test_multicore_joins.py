@@ -43,6 +43,8 @@ QUERIES = {
   = select a.k, b.j, b.w from a[range 5] full join b[range 7] on a.k = b.j and a.v < b.w;""",
     "near": "c: relation = select a.k, a.v, b.w from a[range 5], b[range 7] where a.k = b.j and a.v < b.w;",
     "by two": "c: relation = select a.k, a.name, b.w from a[range 5], b[range 7] where a.k = b.j and a.v = b.w;",
+    "that may be missing": """d: {ts: int; k: int; v: int?} stream by ts;
+c: relation = select d.k, b.w from b[range 5] left join d[range 7] on b.j = d.v;""",
     "with itself": "c: relation = select s.k, t.name from a[range 3] as s, a[range 6] as t where s.k = t.k;",
     "then groups": """c: relation = select k, sum(w) as n, max(v) as most
   from (select a.k as k, a.v as v, b.w as w from a[range 5], b[range 7] where a.k = b.j) group by k;""",
@@ -53,10 +55,16 @@ c: stream by ts = rstream(select a.k, a.name, g.n from a[now] as a, counts as g 
   from (select k, count(*) as n from a[range 4] group by k) as s, b[range 6] where s.k = b.j;""",
 }
 TOGETHER = {
-    "that last": ["join", "istream"], "left": ["outer"], "full, with a condition": ["outer"],
-    "near": ["join", "select", "net"], "then groups": ["join", "group"], "without the key": ["join"],
-    "of which one tells": ["join", "istream"], "with groups looked up": ["group"],
-}  # fmt: skip
+    "that last": ["join", "istream"],
+    "left": ["outer"],
+    "that may be missing": ["outer", "select"],
+    "full, with a condition": ["outer"],
+    "near": ["join", "select", "net"],
+    "then groups": ["join", "group"],
+    "without the key": ["join"],
+    "of which one tells": ["join", "istream"],
+    "with groups looked up": ["group"],
+}
 """What is divided by the key of a join: of most the join with what tells rows that come and go at an instant."""
 
 

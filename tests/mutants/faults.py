@@ -1110,6 +1110,14 @@ PASSES: Final = (
         "tests/backends/test_multicore_joins.py::test_what_joins_is_the_same_for_all_workers",
     ),
     Mutant(
+        "keys-that-may-be-missing",
+        "a key that is there in one side of a join only by chance has another shard than in the side where it always is",
+        "backends/native/deal.py",
+        "    if not isinstance(value.type, t.Optional):\n        return value",
+        "    if True:\n        return value",
+        "tests/backends/test_multicore_joins.py::test_what_joins_is_the_same_for_all_workers",
+    ),
+    Mutant(
         "equal-rows-apart",
         "rows that are compared are divided by what is not in them",
         "river/il/regions.py",

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from river.driver import Compiled
 
 HEAD = (
-    "a: {ts: int; k: int; v: int} stream by ts;\nb: {ts: int; k: int; v: int} stream by ts;\nc: relation = "
+    "a: {ts: int; k: int; v: int} stream by ts;\nb: {ts: int; k: int; v: int} stream by ts;\n"
+    "d: {ts: int; k: int?; v: int} stream by ts;\nc: relation = "
 )
 QUERIES = {
     "window and groups": ("select k, count(*) as n from a[range 5] group by k;", [["range", "group"]]),
@@ -44,6 +45,10 @@ QUERIES = {
     "of groups": (
         "select s.k, s.n, t.v from (select k, count(*) as n from a[range 4] group by k) as s, b[range 6] as t where s.k = t.k;",
         [["range", "group", "range", "join"], ["net"]],
+    ),
+    "by a column that may be missing on one side": (
+        "select a.k, d.v from a[range 5], d[range 7] where a.k = d.k;",
+        [["net"], ["select"]],
     ),
     "by other columns": (
         "select a.k, b.k as j from a[range 5], b[range 7] where a.k = b.v;",
@@ -80,6 +85,7 @@ def test_what_is_split_by_one_key_is_one_region(name: str) -> None:
     applied = apply(divided.program, (Expand(),), Platform(1, 3), compiled.library)
     assert [each.message for each in applied.remarks] == []
     apart, random = river.compile(pretty(applied.program), lang="river"), chance("joined regions", name)
-    inputs = {"a": rows(random, 12), "b": rows(random, 12)}
+    inputs: dict[str, Any] = {name: rows(random, 12) for name in "abd"}
+    inputs["d"] = [{**row, "k": row["k"] or None} for row in inputs["d"]]
     inputs = {name: inputs[name] for name in compiled.graph.inputs}
     assert bags(apart, "reference", inputs) == bags(compiled, "reference", inputs)
