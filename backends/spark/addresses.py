@@ -1,7 +1,8 @@
 """Runs over what Spark reaches and River does not: addresses such as `s3a://bucket/log/`, and tables of Spark's catalog.
 
-Inputs are DataFrames, and the program is run as over any DataFrames (`door`): Parquet and tables have typed columns, of which
-Spark's reader and River's make the same rows. So no order of rows is known but that of their time stamps. What goes to an
+Inputs are DataFrames, and the program is run as over any DataFrames (`door`). Parquet and tables have typed columns, of which
+Spark's reader and River's make the same rows; files of all other formats are read by River's own readers, each as a whole by
+an executor. So no order of rows is known but that of their time stamps. What goes to an
 address or to a table is written by Spark, from its executors. What goes elsewhere comes through this process, in order of
 its columns, and is at its place only when all jobs of Spark have ended well.
 
@@ -12,19 +13,33 @@ from __future__ import annotations
 
 import os
 import time
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from backends.spark import kernels
 from backends.spark.delivery import hand_over
+from backends.spark.door import frame_schema
 from backends.spark.run import watched
 from backends.spark.session import session
+from backends.spark.task import ShippedProgram
 from river.backend import Summary
 from river.classes import field, frozen
 from river.diagnostics import Diagnostic, Rejected
-from river.driver import Results, Writer, check_folders, open_output, row_types, without_addresses
+from river.driver import (
+    Results,
+    Writer,
+    check_folders,
+    given_type,
+    open_output,
+    row_types,
+    without_addresses,
+)
 from river.io.addresses import address, table
 from river.io.sinks import Collector
+from river.io.sources import format_of
+from river.lang.scope import show
 from river.platform import here
 
 if TYPE_CHECKING:
@@ -34,6 +49,14 @@ if TYPE_CHECKING:
 
 PARQUET: Final = "parquet"
 
+SAME: Final = """river 1;
+input files: {type};
+output rows: {type};
+operator same(file: {type}) -> (row: {type}) {{ on file(v) {{ emit row v; }} }}
+(rows) <- same(files);
+"""
+"""A program that sends on what it gets."""
+
 
 def run(backend: Spark, compiled: Compiled, job: Job) -> Results:
     """Runs a program some of whose inputs and outputs are such. Raises: Rejected; KeyboardInterrupt."""
@@ -41,7 +64,7 @@ def run(backend: Spark, compiled: Compiled, job: Job) -> Results:
     _check(job)
     backend.plan(compiled.graph, here(), job.options)
     with session(job.options.workers or here().cores, job.options.settings) as spark:
-        far = _Far(backend, compiled, job, spark)
+        far = _AddressedRun(backend, compiled, job, spark)
         far.through()
         rows = far.rows
     collected = {n: each.sink for n, each in far.sinks.items() if isinstance(each.sink, Collector)}
@@ -69,7 +92,7 @@ def _check(job: Job) -> None:
 
 
 @frozen
-class _Far:
+class _AddressedRun:
     backend: Spark
     compiled: Compiled
     job: Job
@@ -116,7 +139,7 @@ class _Far:
     # -- in
 
     def frame(self, name: str) -> Any:
-        """The rows of an input. Raises: Rejected("spark-address") for data without types."""
+        """The rows of an input. Raises: Rejected("spark-address") for what Spark cannot read."""
         given: Any = self.job.inputs[name]
         place = address(given)
         if place is None:
@@ -128,32 +151,43 @@ class _Far:
         try:
             if (catalog := table(place)) is not None:
                 return self.spark.read.table(catalog)
-            self.check_format("input", name, place)
-            return self.spark.read.parquet(place)
+            return self.rows_of(name, place)
         except _spark_errors() as error:
             message = f"input `{name}`: Spark cannot read `{place}`"
             first = next(iter(str(error).splitlines()), type(error).__name__)
             help_ = f"Spark says: {first}"
             raise _refused(message, help_) from error
 
-    def check_format(self, what: str, name: str, place: str) -> None:
-        """Checks that what stands at an address is Parquet, as its name or `--in-format` says. Raises: Rejected."""
+    def rows_of(self, name: str, place: str) -> Any:
+        """The rows of files: Spark's reader reads Parquet, and River's all else, a file in a task. Raises: Rejected."""
         stated = self.job.formats.get(name)
-        suffix = Path(place.rstrip("/*")).suffix.lstrip(".")
-        kind = stated or (suffix if suffix in _OTHERS else PARQUET)
-        if kind != PARQUET:
-            raise _refused(
-                f"{what} `{name}`: `{place}` is {kind}, and at addresses there is Parquet or a table of Spark's catalog",
-                "Spark's readers and writers of text differ from River's: use Parquet, or files that all executors see",
-            )
+        if self.format(name, place) == PARQUET:
+            return self.spark.read.parquet(place)
+        type_ = given_type(self.compiled.graph, name)
+        work = kernels.OutputWork(ShippedProgram(SAME.format(type=show(type_)), ()), "rows")
+        files = self.spark.read.format("binaryFile").load(place).select("path", "content")
+        return files.mapInArrow(partial(kernels.parsed, work.text(), stated), frame_schema(type_))
+
+    def format(self, name: str, place: str) -> str:
+        """The format of what stands at an address, as it is stated or its name tells; Parquet if none of these does."""
+        stated = self.job.formats.get(name)
+        try:
+            return format_of(place.rstrip("/*"), stated, name)[0]
+        except Rejected:
+            if stated is not None:
+                raise
+            return PARQUET
 
     # -- out
 
     def check_target(self, name: str) -> None:
         """Checks what is said of an output at an address. Raises: Rejected("spark-address")."""
         place = address(self.job.outputs.get(name))
-        if place is not None and table(place) is None:
-            self.check_format("output", name, place)
+        if place is not None and table(place) is None and (kind := self.format(name, place)) != PARQUET:
+            raise _refused(
+                f"output `{name}`: `{place}` is {kind}, and at addresses Spark writes Parquet, or tables of its catalog",
+                "Spark writes texts otherwise than River does: name a file or a folder here, or write Parquet",
+            )
 
     def fetch(self, writer: Writer, frame: Any) -> None:
         """Brings the rows of an output to a sink here, in order of the columns that have one."""
@@ -176,11 +210,6 @@ class _Far:
         else:
             writer.parquet(place)
         self.rows[name] = seen.get["rows"]
-
-
-_OTHERS: Final = frozenset(
-    {"csv", "tsv", "json", "jsonl", "ndjson", "txt", "log", "gz", "zst", "arrow", "feather", "orc", "avro"}
-)
 
 
 def _spark_errors() -> type[Exception]:

@@ -127,7 +127,7 @@ class _Door:
         if found is not None and checked is not None:
             return _related(checked, found)
         text = OutputWork(self.program, output, tuple(self.given)).text()
-        schema = _schema(row_types(self.graph)[output])
+        schema = frame_schema(row_types(self.graph)[output])
         found = kernels.parts_of(self.graph, output)
         if found is not None:
             if found.input not in self.parts:
@@ -349,7 +349,7 @@ _NARROWER: Final[dict[t.Type, tuple[str, ...]]] = {
 """Other types of Spark's that have no values that the program's have not: of texts only those are that are compared by bytes."""
 
 
-def _schema(type_: t.Type) -> Any:
+def frame_schema(type_: t.Type) -> Any:
     """The columns of rows of a type, as Spark has them."""
     return _types().from_arrow_schema(arrow_schema(kernels.spoken(type_)))
 

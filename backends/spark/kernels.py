@@ -10,7 +10,11 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal
+from urllib.parse import unquote
 
 from backends.native.arrow import to_arrow
 from backends.native.combine import compile_combine
@@ -25,7 +29,7 @@ from backends.spark.rowwise import Rowwise, Trapped, imported
 from backends.spark.task import ShippedProgram, Task, verified
 from backends.spark.worker import Chain
 from river.backend import BATCH, Options
-from river.classes import frozen
+from river.classes import evolve, frozen
 from river.diagnostics import Rejected
 from river.driver import Compiled, Job, execute, given_type, trap_diagnostic, traps_told, wholes
 from river.il.combine import combining, start
@@ -42,7 +46,7 @@ from river.lang.evaluate import compile_operator
 from river.lang.values import freezer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from backends.native.combine import NativeCombine
     from backends.native.operator import NativeVariable
@@ -166,12 +170,39 @@ def readable(graph: Graph, name: str, table: Any) -> Any:
     return table
 
 
-def _ran(work: OutputWork, tables: dict[str, Any], until: int | None = None) -> Iterator[Any]:
+def parsed(text: str, stated: str | None, batches: Iterable[Any]) -> Iterator[Any]:
+    """The rows of files: of each there are the address and what is in it. `stated`: the format, if names do not tell.
+
+    The work is a program that sends on what it gets, so that files are read as all are that River reads.
+    """
+    work = OutputWork.read(text)
+    (name,) = verified(work.program).inputs
+    formats = {} if stated is None else {name: stated}
+    for batch in batches:
+        for address, content in zip(batch.column(0).to_pylist(), batch.column(1), strict=True):
+            with TemporaryDirectory(prefix="river-") as folder:
+                file = Path(folder) / unquote(PurePosixPath(address).name)
+                file.write_bytes(content.as_buffer())
+                try:
+                    yield from _ran(work, {name: str(file)}, formats=formats)
+                except Rejected as rejected:
+                    raise Rejected(
+                        evolve(each, place=each.place and each.place.replace(str(file), address))
+                        for each in rejected.diagnostics
+                    ) from None
+
+
+def _ran(
+    work: OutputWork,
+    tables: dict[str, Any],
+    until: int | None = None,
+    formats: Mapping[str, str] = MappingProxyType({}),
+) -> Iterator[Any]:
     """The output's rows, as Spark's columns; an input without a table has no rows. `until`: see `Options`."""
     compiled = ready(work.program)
     inputs = {name: tables.get(name, []) for name in compiled.graph.inputs}
     options = Options(workers=1, until=until, externs={target: imported(target) for target in work.externs})
-    job = Job(inputs, {}, OnError.parse("stop"), options=options, default=_wanted(work.output))
+    job = Job(inputs, {}, OnError.parse("stop"), formats, options=options, default=_wanted(work.output))
     found = execute(compiled, "multicore", job).collected[work.output]
     yield from told(compiled.outputs[work.output], found.table())
 

@@ -8,6 +8,7 @@ their items when all stages have ended well; a run that traps delivers nothing.
 from __future__ import annotations
 
 import os
+import re
 import threading
 from contextlib import contextmanager, nullcontext
 from heapq import merge
@@ -15,7 +16,7 @@ from itertools import groupby
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 from uuid import uuid4
 
 from backends.native.egress.sinks import column_sink
@@ -323,8 +324,17 @@ def watched(spark: Session, job: Callable[[], None], what: str, options: Options
         raise Rejected([_failure(what, failed[0])]) from failed[0]
 
 
+TOLD: Final = re.compile(
+    r"^river\.diagnostics\.Rejected: (?:(.+): )?error\[([a-z0-9-]+)\]: (.+)$", re.MULTILINE
+)
+"""What Spark quotes of a diagnostic that ended a task."""
+
+
 def _failure(what: str, error: Exception) -> Diagnostic:
-    """What Spark says of a job that failed; of a Python error in a worker, its last line."""
+    """Why a job failed: what a task has refused, or what Spark says; of a Python error in a worker, its last line."""
+    if (found := TOLD.search(str(error))) is not None:
+        place, code, message = found.groups()
+        return Diagnostic(code, message, place=place)
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     told = [line for line in lines if not line.startswith(("at ", "File ", "JVM stacktrace", "..."))]
     last = next((line for line in reversed(told) if "Error" in line or "Exception" in line), "")

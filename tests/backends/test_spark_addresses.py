@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
@@ -79,6 +81,27 @@ def test_inputs_and_outputs_are_addresses_tables_and_files(spark: Any, tmp_path:
     assert arrow_csv.read_csv(tmp_path / "here.csv").num_rows == found.rows["views"] == len(expected)
 
 
+def test_files_of_text_at_addresses_are_read_by_rivers_readers(spark: Any, tmp_path: Path) -> None:
+    program = river.compile(VIEWS, lang="cql")
+    expected = wanted(program, {"clicks": CLICKS}, "views")
+    (tmp_path / "lines").mkdir()
+    (tmp_path / "lines" / "b c.jsonl").write_text(
+        "".join(f"{json.dumps(row)}\n" for row in CLICKS.slice(2).to_pylist())
+    )
+    with gzip.open(tmp_path / "lines" / "a.jsonl.gz", "wt") as file:
+        file.writelines(f"{json.dumps(row)}\n" for row in CLICKS.slice(0, 2).to_pylist())
+    (tmp_path / "cells.csv").write_text('page,more,ts\na,"x\ny",1\nb,,2\na,,2\na,,5\nb,,9\n')
+    where = tmp_path.as_uri()
+    for address in (f"{where}/lines/*.jsonl*", f"{where}/cells.csv"):
+        found = program.run({"clicks": address}, backend="spark")
+        assert found["views"].to_pylist() == expected
+    (tmp_path / "bad.csv").write_text("ts,page\n1,a\nx,b\n")
+    with pytest.raises(Rejected) as refused:
+        program.run({"clicks": f"{where}/bad.csv"}, backend="spark")
+    (told,) = refused.value.diagnostics
+    assert (told.code, told.place) == ("data-type", f"file:{tmp_path}/bad.csv:3:1")
+
+
 def test_the_command_line_names_addresses(spark: Any, tmp_path: Path) -> None:
     program = tmp_path / "log.szl"
     program.write_text(LOG)
@@ -111,7 +134,6 @@ def test_what_cannot_be_done_at_addresses_is_refused(spark: Any, tmp_path: Path)
     for inputs, outputs, more, told in (
         ({"clicks": f"{where}/none.parquet"}, {}, {}, "Spark cannot read"),
         ({"clicks": "table:far.nothing"}, {}, {}, "Spark cannot read"),
-        ({"clicks": f"{where}/clicks.csv"}, {}, {}, "is csv"),
         (given, {"views": f"{where}/views.jsonl"}, {}, "is jsonl"),
         (given, {}, {"lateness": 5}, "`--lateness` is not for"),
         (given, {}, {"on_error": "skip"}, "`--on-error skip` is not for"),
