@@ -11,8 +11,8 @@ from river.diagnostics import Diagnostic, Rejected
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://.+", re.DOTALL)
-"""A scheme and what it says. A single letter is no scheme: some systems have drives."""
+ADDRESS: Final = re.compile(r"(?!tcp://)[A-Za-z][A-Za-z0-9+.-]+://.+", re.DOTALL)
+"""A scheme and what it says. A single letter is no scheme: some systems have drives. At `tcp://` River listens itself."""
 
 CATALOG: Final = "table:"
 

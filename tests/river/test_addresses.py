@@ -19,6 +19,7 @@ def test_what_an_address_is() -> None:
     assert [address(each) for each in ("s3a://b/x", "table:db.log", Path("x"), "C:/x", "a.csv", "table:", 7)] == [
         "s3a://b/x", "table:db.log", None, None, None, None, None
     ]  # fmt: skip
+    assert address("tcp://127.0.0.1:0") is None, "there this process listens"
 
 
 def test_other_backends_say_who_reads_addresses() -> None:
