@@ -86,9 +86,12 @@ def fulfil(orders: Sequence[Order]) -> None:
         if not _alone(lock.fileno()):
             return
         for each in orders:
+            if not folder.exists():  # the cache has been removed, and is not to come back
+                return
             quick = None if each.done else found_as(each.quick)
-            if quick is not None and folder.exists():
-                kept_as(each.better, lambda quick=quick, level=each.level: improved(quick, level))
+            made = None if quick is None else improved(quick, each.level)
+            if made is not None and folder.exists():
+                kept_as(each.better, lambda made=made: made)
 
 
 def _alone(file: int) -> bool:

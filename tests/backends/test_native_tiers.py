@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -298,6 +299,23 @@ def test_two_processes_do_not_improve_code_at_once(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(apart, "_alone", lambda _: False)
     apart.fulfil([tier.order])
     assert not tier.order.done
+
+
+def test_a_cache_that_is_removed_meanwhile_does_not_come_back(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    tier = runs_of(97, AGAIN)
+    assert tier.order is not None
+    improved = shared.improved
+
+    def removed(data: bytes, level: int) -> bytes:
+        made = improved(data, level)
+        shutil.rmtree(tmp_path)
+        return made
+
+    monkeypatch.setattr(shared, "improved", removed)
+    apart.fulfil([tier.order, tier.order])
+    assert not tmp_path.exists()
 
 
 @pytest.mark.parametrize("program", ["", "/opt/app/server"])

@@ -614,7 +614,9 @@ def main() -> None:
     measure.begin("Programs from file to file")
     files = dict(each.split("=", 1) for each in given.input)
     for name in APPS if given.programs == "all" else given.programs.split(","):
-        with TemporaryDirectory() as folder:
+        with TemporaryDirectory(
+            ignore_cleanup_errors=True
+        ) as folder:  # code may still be made for the next run
             app = APPS[name]
             file = (
                 Path(files[name]) if name in files else written(app, Path(folder), given.rows, given.format)
