@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from river.classes import evolve, frozen
-from river.il.model import model
-from river.il.trees import binders, fresh, names, rebuild, walk
+from river.il.model import can_trap
+from river.il.trees import Same, binders, fresh, names, rebuild, walk
 from river.lang import syntax as s
 from river.lang import typed
 from river.lang.check.rates import bounds
@@ -91,9 +92,16 @@ def _leaves(body: typed.Block) -> bool:
 
 def may_trap(op: typed.Operator) -> bool:
     """Whether some firing may trap; one that indexes an array by a number or a counter within its bounds does not."""
+    return _may_trap(Same(op))
+
+
+@lru_cache(maxsize=8192)
+def _may_trap(same: Same[typed.Operator]) -> bool:
+    """It is asked of each neighbour in each round, and operators that do not change are the same objects."""
+    op = same.value
     safe = proven(op)
     sites = tuple(evolve(site, codes=()) if i in safe else site for i, site in enumerate(op.sites))
-    return model(evolve(op, sites=sites)).can_trap
+    return can_trap(evolve(op, sites=sites))
 
 
 def bounded(op: typed.Operator, body: typed.Block, windows: Sequence[int]) -> frozenset[int]:

@@ -248,7 +248,7 @@ def _derived(op: typed.Operator) -> Model:
         rows=rows,
         hidden=hidden,
         order_reading=hidden or in_order or (touched and not commutes),
-        can_trap=_can_trap(op),
+        can_trap=can_trap(op),
         commutative=commutes and not hidden and not in_order,
     )
 
@@ -270,7 +270,7 @@ def _selectivity(op: typed.Operator, out: int) -> Selectivity:
     )
 
 
-def _can_trap(op: typed.Operator) -> bool:
+def can_trap(op: typed.Operator) -> bool:
     """Whether some site may trap; nesting too deeply needs recursion."""
     loops = recursive(op.fns)
     return any(code != "recursion-depth" or loops for site in op.sites for code in site.codes)

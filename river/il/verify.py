@@ -446,9 +446,11 @@ class _Verifier:
         """One queue; notes what is wrong with its ends."""
         decl = None if declared is None else declared.decl
         is_input, is_output = isinstance(decl, Input), isinstance(decl, Output)
-        around = [Note("declared here", decl.span)] if decl is not None else []
-        around += [Note("produced here", side.use.span) for side in produced]
-        around += [Note("consumed here", side.use.span) for side in consumed]
+        around: list[Note] = []
+        if (len(produced), len(consumed)) != (int(not is_input), int(not is_output)):
+            around += [Note("declared here", decl.span)] if decl is not None else []
+            around += [Note("produced here", side.use.span) for side in produced]
+            around += [Note("consumed here", side.use.span) for side in consumed]
         if len(produced) > 1:
             message = f"queue `{name}` has {len(produced)} producers, it may have one"
             help_ = "an operator that reads both makes one queue of two"
@@ -504,16 +506,15 @@ class _Verifier:
 
     def compare(self, name: str, made: _Seen, taken: _Seen, *, both: bool) -> None:
         """Refuses two sides of a queue that differ; a side that does not order takes any order, unless `both` must."""
-        note = Note("the other side", made.span)
         if made.type != taken.type:
             made_type, taken_type = show(made.type), show(taken.type)
             message = (
                 f"queue `{name}` carries `{made_type}` by {made.side}, but `{taken_type}` by {taken.side}"
             )
-            self.error("il-queue-type", message, taken.span, note)
+            self.error("il-queue-type", message, taken.span, Note("the other side", made.span))
         if made.by != taken.by and (both or taken.by is not None):
             message = f"queue `{name}` is {_ordered(made.by)} by {made.side}, but {_ordered(taken.by)} by {taken.side}"
-            self.error("il-queue-key", message, taken.span, note)
+            self.error("il-queue-key", message, taken.span, Note("the other side", made.span))
 
     # -- observations
 
