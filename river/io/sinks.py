@@ -24,7 +24,7 @@ from river.io.errors import unwritable
 from river.io.schema import arrow, arrow_schema, columns, growable, to_batch
 from river.io.sources import RAW, SUFFIXES
 from river.lang.scope import show
-from river.lang.types import BYTES, STRING, Optional, Record, Type
+from river.lang.types import BYTES, STRING, UNIT, Optional, Record, Type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,7 +36,10 @@ GROUP: Final = 1 << 16
 GROUP_BYTES: Final = 64 << 20
 _WAITING, _WAITING_ROWS = 8, 1 << 12  # batches, and rows, of a collected output that are not yet Arrow data
 DICTIONARY: Final = 64 << 10
-"""Bytes of different values of a column in a row group, up to which its rows name them: for more that is slow, and no shorter."""
+"""Bytes of different values of a column in a row group, up to which its rows name them, where columns are parts of others."""
+
+_OFTEN: Final = 4
+"""How often a value comes on average for a column to name its values: otherwise that is slow, and no shorter."""
 
 
 class Sink(Protocol):
@@ -267,15 +270,23 @@ class _TableSink(Scoped):
 class _ColumnarSink(Scoped):
     """Record batches for a writer of pyarrow's; `eager`: each write is one batch, else they are collected.
 
-    `grouped`: so are record batches, of which small ones cost a file much.
+    `begun` makes the writer when the first batches are there, if there are any. `grouped`: record batches are collected, too, of
+    which small ones cost a file much.
     """
 
     def __init__(
-        self, output: AtomicOutput, type_: Type, writer: Any, *, eager: bool, grouped: bool = False
+        self,
+        output: AtomicOutput,
+        type_: Type,
+        begun: Callable[[Sequence[Any]], Any],
+        *,
+        eager: bool,
+        grouped: bool = False,
     ) -> None:
         self.type = type_
         self._output = output
-        self._writer = writer
+        self._begun = begun
+        self._writer: Any = None
         self._eager = eager
         self._grouped = grouped
         self._items: list[Any] = []
@@ -301,10 +312,21 @@ class _ColumnarSink(Scoped):
     def _flush(self) -> None:
         self._take()
         batches, self._batches = self._batches, []
+        if batches:
+            self._begin(batches)
         if len(batches) == 1:
             self._guarded(lambda: self._writer.write_batch(batches[0]))
         elif batches:
             self._guarded(lambda: self._writer.write_table(arrow().Table.from_batches(batches)))
+
+    def _begin(self, batches: Sequence[Any]) -> None:
+        """Makes the writer, if there is none."""
+
+        def begin() -> None:
+            self._writer = self._begun(batches)
+
+        if self._writer is None:
+            self._guarded(begin)
 
     def _guarded(self, action: Callable[[], None]) -> None:
         try:
@@ -319,12 +341,14 @@ class _ColumnarSink(Scoped):
 
     def close(self) -> None:
         self._flush()
+        self._begin(())
         self._guarded(self._writer.close)
         self._output.close()
 
     def abort(self) -> None:
-        with suppress(OSError, arrow().ArrowException):  # else it writes its end when it is collected
-            self._writer.close()
+        if self._writer is not None:
+            with suppress(OSError, arrow().ArrowException):  # else it writes its end when it is collected
+                self._writer.close()
         self._output.abort()
 
 
@@ -418,19 +442,31 @@ def _open(output: AtomicOutput, kind: str, type_: Type, *, begun: bool = False) 
             return _TableSink(output, type_)
         case "parquet":
             type_ = growable(type_)
-            schema = arrow_schema(type_)
-            try:
-                writer = arrow("parquet").ParquetWriter(
-                    output.file, schema, dictionary_pagesize_limit=DICTIONARY
+
+            def parquet(batches: Sequence[Any]) -> Any:
+                return arrow("parquet").ParquetWriter(
+                    output.file, arrow_schema(type_), **_named(type_, batches)
                 )
-            except (OSError, arrow().ArrowException) as error:
-                output.abort()
-                raise Rejected([unwritable(output.label, error)]) from error
-            return _ColumnarSink(output, type_, writer, eager=False, grouped=True)
+
+            return _ColumnarSink(output, type_, parquet, eager=False, grouped=True)
         case _:
             new = arrow("ipc").new_stream if output.streaming else arrow("ipc").new_file
-            opened = new(output.file, arrow_schema(type_))
-            return _ColumnarSink(output, type_, opened, eager=output.streaming)
+            schema = arrow_schema(type_)
+            opened = new(output.file, schema)
+            return _ColumnarSink(output, type_, lambda _: opened, eager=output.streaming)
+
+
+def _named(type_: Type, batches: Sequence[Any]) -> dict[str, Any]:
+    """How a writer of Parquet is told which columns name their different values, as the first row group shows."""
+    plain = {name: of.inner if isinstance(of, Optional) else of for name, of in columns(type_)}
+    if not all(map(scalars.is_scalar, plain.values())):
+        return {"dictionary_pagesize_limit": DICTIONARY}
+    if not batches:
+        return {"use_dictionary": False}
+    first, distinct = arrow().Table.from_batches(batches), arrow("compute").count_distinct
+    names = [name for name, of in plain.items() if of != UNIT]
+    often = [name for name in names if _OFTEN * distinct(first[name]).as_py() <= first.num_rows]
+    return {"use_dictionary": often or False}
 
 
 def csv_lines(type_: Type, delimiter: str) -> Callable[[Sequence[Any]], str]:

@@ -15,12 +15,15 @@ import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from pyarrow import parquet
 
+import river
 from river.diagnostics import Rejected, render
 from river.io import delimited
 from river.io.batches import Origin
 from river.io.delimited import Scanner
 from river.io.errors import SKIP, STOP, OnError, Refusals
+from river.io.sinks import open_sink
 from river.io.sources import open_source
 from river.io.text import blocks
 from river.lang import types as t
@@ -398,6 +401,35 @@ def test_a_run_without_errors_leaves_no_old_letters(tmp_path: Path) -> None:
 
 
 # -------------------------------------------------------------------------------------------------------- whole inputs
+
+
+def test_texts_that_a_file_has_as_numbers_are_read_alike(tmp_path: Path) -> None:
+    names = ["a", "b", "a text of more than 12 bytes"]
+    rows: list[Any] = [(i, names[i % 3]) for i in range(5_000)]
+    file = tmp_path / "few.parquet"
+    with open_sink(str(file), AB, name="out") as sink:
+        sink.write(rows)
+    group = parquet.ParquetFile(file).metadata.row_group(0)
+    assert [group.column(i).has_dictionary_page for i in (0, 1)] == [False, True]
+    assert [item for part in open_source(str(file), AB, name="in") for item in part] == rows
+    program = river.compile("s: {a: int; b: string} relation; v: relation = select a, b from s;", lang="cql")
+    told = [
+        program.run({"s": str(file)}, backend=each)["v"].to_pylist() for each in ("reference", "multicore")
+    ]
+    assert [(row["a"], row["b"]) for row in told[0]] == rows
+    assert told[1] == told[0]
+
+
+def test_a_row_without_a_text_is_told_with_its_values(tmp_path: Path) -> None:
+    file = tmp_path / "few.parquet"
+    texts: list[str | None] = ["a"] * 2_000
+    texts[7] = None
+    parquet.write_table(pa.table({"a": range(2_000), "b": texts}), file)
+    refusals = Refusals(OnError.parse(f"dead-letter={tmp_path / 'bad.jsonl'}"))
+    found = [item for part in open_source(str(file), AB, name="in", on_error=refusals) for item in part]
+    refusals.close()
+    assert len(found) == 1_999
+    assert json.loads((tmp_path / "bad.jsonl").read_text())["text"] == "a: 7, b: null"
 
 
 def test_inputs_that_cannot_be_opened(tmp_path: Path) -> None:
