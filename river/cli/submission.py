@@ -15,6 +15,7 @@ import click
 from river.cli.arguments import SPARK_CONF, SPARK_MASTER, functions, program_of, spark_settings
 from river.cli.execution import run_
 from river.diagnostics import Diagnostic, Rejected
+from river.io.addresses import address
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -124,7 +125,7 @@ def _check_places(stated: Mapping[str, Any]) -> None:
         found = stated.get(name, ())
         for word in [found] if isinstance(found, str) else found:
             path = word.partition("=")[2] if name in ("ins", "outs", "on_error") else word
-            if (path or name != "on_error") and not Path(path).is_absolute() and "://" not in path:
+            if (path or name != "on_error") and not Path(path).is_absolute() and address(path) is None:
                 message = f"`{word}`: the driver runs in the cluster, and in a folder of its own"
                 errors.append(
                     Diagnostic("spark-submit", message, help="name files by their whole paths there")

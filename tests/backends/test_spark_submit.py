@@ -87,6 +87,21 @@ def test_the_command_line_for_yarn(monkeypatch: pytest.MonkeyPatch) -> None:
 """  # fmt: skip
 
 
+def test_a_driver_in_the_cluster_finds_addresses_and_tables() -> None:
+    found = shown(
+        "q.szl",
+        "--in",
+        "x=table:sales.log",
+        "--out",
+        "n=s3a://bucket/n/",
+        "--spark-master",
+        "yarn",
+        "--deploy-mode",
+        "cluster",
+    )
+    assert "--in x=table:sales.log \\\n  --out n=s3a://bucket/n/ \\\n" in found
+
+
 def test_the_command_line_for_kubernetes() -> None:
     assert shown(
         "q.szl", "--in", "x=/data/log.parquet", "--spark-master", "k8s://https://host:6443", "--deploy-mode", "cluster",
