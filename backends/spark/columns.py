@@ -129,10 +129,20 @@ def splitter(
         batch = as_batch(type_, piece.items)
         if not len(batch):
             return _empty(piece.marks)
-        found, records = channels(batch), to_arrow(type_, batch)
-        places = longs(piece.places)
-        wheres = [_nonzero(arrow("compute").equal(found, number)) for number in range(count)]
-        return [Piece(numbers(places.take(w)), records.take(w), piece.marks) for w in wheres]
+        compute = arrow("compute")
+        found = channels(batch)
+        order = compute.array_sort_indices(found)  # which is stable
+        places, records = longs(piece.places).take(order), to_arrow(type_, batch).take(order)
+        runs = compute.run_end_encode(found.take(order))
+        ends = dict(zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True))
+        parts: list[Piece] = []
+        start = 0
+        for number in range(count):
+            size = ends.get(number, start) - start
+            part = numbers(places.slice(start, size)), records.slice(start, size)
+            parts.append(Piece(*part, piece.marks))
+            start += size
+        return parts
 
     def split_rows(piece: Piece) -> list[Piece]:
         batch = as_batch(type_, piece.items)
