@@ -141,6 +141,13 @@ CAMPAIGNS: Final = (
         ("tests/properties/test_cql_whole.py", "-k", "every_instant"),
     ),
     Campaign(
+        "queries-divided",
+        "queries of CQL send the same, row for row, with any number of workers, wherever their operators can be divided",
+        1_000,
+        1,
+        ("tests/properties/test_cql_whole.py", "-k", "number_of_workers"),
+    ),
+    Campaign(
         "graphs-of-filters",
         "random programs of StreamIt compute what an interpreter says that moves items one by one",
         2_000,

@@ -20,15 +20,20 @@ from calculus.observe import Finished
 from calculus.run import run
 from calculus.schedule import Seeded
 from frontends.cql import FRONTEND
+from river.backend import Options
 from river.il import erase
 from river.il.templates import Library
 from river.il.verify import verify
+from river.lang.evaluate import Trap
 from river.lang.values import NAN, Mark
+from river.platform import Platform
 from river.source import Source
-from river.testing import seeds
+from river.testing import laws, seeds
 
 if TYPE_CHECKING:
     from random import Random
+
+    from river.il.graph import Graph
 
 CASES: Final = int(os.environ.get("RIVER_CASES", "16"))
 LIBRARY: Final = Library.of({"cql": FRONTEND.templates})
@@ -552,13 +557,16 @@ def filled(duckdb: Any, name: str, rows: list[Any]) -> None:
         duckdb.executemany(f"insert into {name} values ({', '.join('?' * len(rows[0]))})", rows)
 
 
+def lowered(query: str) -> Graph:
+    program = FRONTEND.check(FRONTEND.parse(Source("<query>", f"{INPUTS}output v: relation = {query};")))
+    return verify(FRONTEND.lower(program), LIBRARY)
+
+
 @pytest.mark.parametrize("case", range(CASES))
 def test_a_query_says_at_every_instant_what_sql_says(duckdb: Any, case: int) -> None:
     chance = seeds.chance("whole", case)
     query = Maker(chance).query(2)
-    program = FRONTEND.check(FRONTEND.parse(Source("<query>", f"{INPUTS}output v: relation = {query.cql};")))
-    graph = verify(FRONTEND.lower(program), LIBRARY)
-    data = random_data(chance)
+    graph, data = lowered(query.cql), random_data(chance)
     found = says(graph, data, case)
     for name in ("s", "t"):
         filled(duckdb, name, [(i, *row) for i, row in enumerate(data[name])])
@@ -577,6 +585,37 @@ def test_a_query_says_at_every_instant_what_sql_says(duckdb: Any, case: int) -> 
             pytest.fail(
                 f"{query.cql}\n{query.sql.replace('{now}', str(at))}\n{data}\nat {at}: {now}, SQL {expected}"
             )
+
+
+@pytest.mark.slow
+@pytest.mark.some(1)
+@pytest.mark.parametrize("case", range(CASES))
+def test_a_query_sends_the_same_with_any_number_of_workers(case: int) -> None:
+    """Row for row, wherever operators can be divided: joins, groups and windows by their keys."""
+    pytest.importorskip("llvmlite")
+    from backends.multicore import BACKEND
+
+    chance = seeds.chance("whole on several workers", case)
+    query = Maker(chance).query(2)
+    graph, data = lowered(query.cql), random_data(chance)
+
+    def sent(workers: int, size: int, batch: int, bound: int) -> tuple[list[Any], str | None]:
+        rows: list[Any] = []
+        options = Options(workers, batch, bound, experiment={"gate": "open"})
+        plan = BACKEND.plan(laws.after(graph, laws.REGIONS, workers), Platform(workers), options)
+        given = {
+            name: [data[name][i : i + size] for i in range(0, len(data[name]), size)] for name in graph.inputs
+        }
+        try:
+            BACKEND.run(plan, given, {"v": rows.extend})
+        except Trap as trap:
+            return rows, trap.code
+        return rows, None
+
+    whole = sent(1, 4, 64, 64)
+    for workers in (2, chance.choice([3, 4, 5])):
+        way = workers, chance.choice([1, 3, 50]), chance.choice([1, 4, 64]), chance.choice([1, 8, 64])
+        assert repr(sent(*way)) == repr(whole), f"{way}: {query.cql}"
 
 
 @pytest.mark.parametrize(
