@@ -54,17 +54,31 @@ def begin(orders: Sequence[Order]) -> int | None:
         return None  # a program that Python is a part of might begin anew
     words = [str(word) for each in orders for word in (each.quick, each.better, each.level)]
     paths = os.pathsep.join(path for path in sys.path if path)
-    nothing = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in range(3)]
+    files: list[tuple[int, ...] | tuple[int, int, str, int, int]] = [
+        (os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in range(3)
+    ]
+    files += [(os.POSIX_SPAWN_CLOSE, number) for number in _inherited()]
     try:
         return os.posix_spawn(
             program,
             [program, "-P", "-c", f"import {__name__} as apart; apart.main()", *words],
             {**os.environ, "PYTHONPATH": paths},
-            file_actions=nothing,
+            file_actions=files,
             setsid=True,  # it is not to be interrupted with the others
         )
     except OSError:
         return None
+
+
+def _inherited() -> list[int]:
+    """What this process was started with besides the standard files: pipes to which nobody else may hold on, and locks."""
+    found: list[int] = []
+    with suppress(OSError):
+        for name in os.listdir("/dev/fd"):  # noqa: PTH208 - names alone
+            with suppress(OSError):  # that of the folder itself is closed by now
+                if int(name) > 2 and os.get_inheritable(int(name)):
+                    found.append(int(name))
+    return found
 
 
 def runs(process: int) -> bool:

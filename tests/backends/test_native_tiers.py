@@ -282,11 +282,18 @@ def test_what_runs_for_long_is_improved_by_another_process(monkeypatch: pytest.M
 
 @pytest.mark.slow
 def test_a_process_of_its_own_improves_code() -> None:
+    """It holds nothing that this one was started with: who reads a pipe learns that it has ended when this one has."""
     tier = runs_of(95, AGAIN)
     assert tier.order is not None
     assert not tier.order.done
+    reads, writes = os.pipe()
+    os.set_inheritable(writes, True)
     process = apart.begin([tier.order])
+    os.close(writes)
     assert process is not None
+    assert os.read(reads, 1) == b""
+    assert apart.runs(process), "it ended before that could be seen"
+    os.close(reads)
     assert os.waitpid(process, 0)[1] == 0
     assert not apart.runs(process)
     with while_running():
