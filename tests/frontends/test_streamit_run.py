@@ -423,6 +423,7 @@ def test_arrays_from_around_bring_their_sizes() -> None:
 
 
 def test_arrays_keep_their_sizes_when_what_these_name_changes() -> None:
+    """In `static` and in the bodies of streams; those that stand inside see the arrays as they are."""
     text = f"""
     static {{ int s = 2; int[s] e; s = 5; int[] d = e; init {{ d[1] = 100; }} }}
     void->void pipeline Main {{
