@@ -38,8 +38,8 @@ _WAITING, _WAITING_ROWS = 8, 1 << 12  # batches, and rows, of a collected output
 DICTIONARY: Final = 64 << 10
 """Bytes of different values of a column in a row group, up to which its rows name them, where columns are parts of others."""
 
-_OFTEN: Final = 4
-"""How often a value comes on average for a column to name its values: otherwise that is slow, and no shorter."""
+_OFTEN, _SEEN = 2, 1 << 14
+"""How often a value comes on average, among so many, for a column to name its values: otherwise that is slow, and no shorter."""
 
 
 class Sink(Protocol):
@@ -457,16 +457,26 @@ def _open(output: AtomicOutput, kind: str, type_: Type, *, begun: bool = False) 
 
 
 def _named(type_: Type, batches: Sequence[Any]) -> dict[str, Any]:
-    """How a writer of Parquet is told which columns name their different values, as the first row group shows."""
+    """How a writer of Parquet is told which columns name their different values, as its first rows show."""
     plain = {name: of.inner if isinstance(of, Optional) else of for name, of in columns(type_)}
     if not all(map(scalars.is_scalar, plain.values())):
         return {"dictionary_pagesize_limit": DICTIONARY}
     if not batches:
         return {"use_dictionary": False}
-    first, distinct = arrow().Table.from_batches(batches), arrow("compute").count_distinct
-    names = [name for name, of in plain.items() if of != UNIT]
-    often = [name for name in names if _OFTEN * distinct(first[name]).as_py() <= first.num_rows]
+    first = batches[0].slice(0, _SEEN)
+    often = [name for name, of in plain.items() if of != UNIT and _repeats(first.column(name))]
     return {"use_dictionary": often or False}
+
+
+def _repeats(column: Any) -> bool:
+    """Whether the values of a column come often. Not by functions of pyarrow: to import these takes as long as a short run."""
+    if arrow("types").is_string(column.type) or arrow("types").is_binary(column.type):
+        return _OFTEN * len(set(column.view(arrow().binary()).to_pylist())) <= len(column)
+    width, start = column.type.bit_width // 8, column.offset
+    if not width or column.buffers()[1] is None:
+        return False
+    data = bytes(memoryview(column.buffers()[1])[start * width : (start + len(column)) * width])
+    return _OFTEN * len({data[i : i + width] for i in range(0, len(data), width)}) <= len(column)
 
 
 def csv_lines(type_: Type, delimiter: str) -> Callable[[Sequence[Any]], str]:
