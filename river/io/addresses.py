@@ -34,8 +34,8 @@ def addresses(inputs: Mapping[str, object], outputs: Mapping[str, object]) -> li
     """All addresses of what is read and written. Raises: Rejected("data-overwrite") where what is written is also read."""
     read = [found for each in inputs.values() if (found := address(each)) is not None]
     written = [found for each in outputs.values() if (found := address(each)) is not None]
-    for one in written:
-        for other in (*read, *(each for each in written if each is not one)):
+    for i, one in enumerate(written):
+        for other in (*read, *written[:i], *written[i + 1 :]):
             if f"{other.rstrip('/')}/".startswith(f"{one.rstrip('/')}/"):
                 message = f"`{one}` would be written, and `{other}` is used, too"
                 raise Rejected([Diagnostic("data-overwrite", message, help="name another address")])

@@ -8,7 +8,7 @@ import pytest
 
 import river
 from river.diagnostics import Rejected
-from river.io.addresses import address
+from river.io.addresses import address, addresses
 
 VIEWS = """clicks: { ts: int; page: string } stream by ts;
 views: relation = select page, count(*) as n from clicks[range 2] group by page;
@@ -33,3 +33,23 @@ def test_other_backends_say_who_reads_addresses() -> None:
                 program.run(inputs, outputs, backend=backend)
             (told,) = refused.value.diagnostics
             assert (told.code, told.help) == ("data-address", "`--backend spark` does")
+
+
+@pytest.mark.parametrize(
+    ("inputs", "outputs"),
+    [
+        (["s3a://b/x"], ["s3a://b/x/"]),
+        (["s3a://b/x/day=1/*.parquet"], ["s3a://b/x"]),
+        (["table:x"], ["table:x"]),
+        ([], ["s3a://b/x", "s3a://b/x"]),
+        ([], ["s3a://b/x/", "s3a://b/x/y"]),
+    ],
+)
+def test_what_is_written_is_not_used_otherwise(inputs: list[str], outputs: list[str]) -> None:
+    with pytest.raises(Rejected, match="would be written, and") as refused:
+        addresses(_named(inputs), _named(outputs))
+    assert refused.value.diagnostics[0].code == "data-overwrite"
+
+
+def _named(places: list[str]) -> dict[str, str]:
+    return {f"q{n}": each for n, each in enumerate(places)}

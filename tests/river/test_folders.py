@@ -127,7 +127,7 @@ def test_only_folders_of_data_are_replaced(tmp_path: Path) -> None:
 def test_what_cannot_be_such_a_folder(tmp_path: Path) -> None:
     (tmp_path / "file.csv").touch()
     assert refused(f"{tmp_path}/file.csv/").code == "data-folder"
-    assert refused("s3://bucket/out/").code == "data-folder"
+    assert refused("s3://bucket/out/").code == "data-address"
     assert refused(f"{tmp_path}/not/there/").code == "data-output"
     assert refused(f"{tmp_path}/out.wav/").code == "data-format"
     assert refused(f"{tmp_path}/out/", live=river.Live()).code in ("data-folder", "run-live")
