@@ -19,7 +19,7 @@ from backends.spark.rowwise import Trapped
 from river.classes import frozen
 from river.io.schema import arrow
 from river.lang import types as t
-from river.lang.values import hash64
+from river.lang.values import default, hash64
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -168,13 +168,20 @@ def splitter(
 
 
 def hashed(type_: t.Record, keys: Sequence[int], count: int) -> Callable[[Any], int]:
-    """What gives a record its channel, of so many, by the hash of its key, as `splitter` does."""
-    kinds = [kind for _, kind in type_.fields]
+    """What gives a record its channel, of so many, by the hash of its key, as `splitter` does (`native.deal.sharding`)."""
+    kinds = [type_.fields[place][1] for place in keys]
+    there = [kind.inner if isinstance(kind, t.Optional) else kind for kind in kinds]
+    missing = [default(kind) for kind in there]
+
+    def parts(value: Any) -> list[Any]:
+        found = (value[place] for place in keys)
+        return [none if part is None else part for part, none in zip(found, missing, strict=True)]
+
     if len(keys) == 1:
-        (place,) = keys
-        return lambda value: hash64(kinds[place], value[place]) % count
-    both = t.Tuple(tuple(kinds[place] for place in keys))
-    return lambda value: hash64(both, tuple([value[place] for place in keys])) % count
+        (kind,) = there
+        return lambda value: hash64(kind, parts(value)[0]) % count
+    both = t.Tuple(tuple(there))
+    return lambda value: hash64(both, tuple(parts(value))) % count
 
 
 def _side_channels(row: t.Type, side: Any, channels: Callable[[Any], Any]) -> Any:

@@ -345,16 +345,29 @@ KEYS = [
 
 
 @few
-@given(key=st.sampled_from(KEYS), data=st.data(), count=st.integers(1, 4))
-def test_columns_are_divided_as_values_are(key, data, count):
+@given(key=st.sampled_from(KEYS), more=st.sampled_from([(), (2,)]), data=st.data(), count=st.integers(1, 4))
+def test_columns_are_divided_as_values_are(key, more, data, count):
     type_ = t.Record((("n", t.I64), ("key", key), ("s", t.STRING)))
     items = data.draw(st.lists(values_of(type_, 3), max_size=8))
-    split = columns.splitter(type_, (1,), count, rows=False)
+    split, channel_of = (
+        columns.splitter(type_, (1, *more), count, rows=False),
+        columns.hashed(type_, (1, *more), count),
+    )
     assert split is not None
     found = split(Piece(range(len(items)), Batch.of(type_, items), ((1, 5),)))
     for channel, piece in enumerate(found):
-        places = [n for n, item in enumerate(items) if hash64(key, item[1]) % count == channel]
+        places = [n for n, item in enumerate(items) if channel_of(item) == channel]
         assert as_items(piece, type_) == (places, [items[n] for n in places], ((1, 5),))
+
+
+def test_a_key_that_may_be_missing_has_the_channel_of_one_that_is_always_there() -> None:
+    """Rows of two inputs meet whose key may be missing in one of them alone."""
+    for kind, keys in ((t.STRING, ["", "a", "bc"]), (t.I64, [0, -1, 7])):
+        plain, optional = (t.Record((("key", each),)) for each in (kind, t.Optional(kind)))
+        there, maybe = (columns.hashed(each, (0,), 8) for each in (plain, optional))
+        assert [there((key,)) for key in keys] == [maybe((key,)) for key in keys]
+        assert [there((key,)) for key in keys] == [hash64(kind, key) % 8 for key in keys]
+        assert maybe((None,)) == there((keys[0],))
 
 
 ROW = t.Record((("k", t.I64), ("s", t.STRING), ("v", t.I64)))
