@@ -24,6 +24,10 @@ MOST: Final = 60
 """Seconds of the processor that the process takes at most: what takes longer is not worth it."""
 
 
+LATER: Final = 1.0
+"""Seconds after which it begins: short runs, one or two more of them, are over by then, and had all processors."""
+
+
 @frozen
 class Order:
     """Code to be optimised: by what names the cache keeps what was made quickly, and the better code, which has a `level`."""
@@ -61,10 +65,16 @@ def begin(orders: Sequence[Order]) -> int | None:
     try:
         return os.posix_spawn(
             program,
-            [program, "-P", "-c", f"import {__name__} as apart; apart.main()", *words],
+            [
+                program,
+                "-P",
+                "-c",
+                f"import time; time.sleep({LATER}); import {__name__} as apart; apart.main()",
+                *words,
+            ],
             {**os.environ, "PYTHONPATH": paths},
             file_actions=files,
-            setsid=True,  # it is not to be interrupted with the others
+            setpgroup=0,  # not to be interrupted with the others; in a session of its own it would be as good as all of them
         )
     except OSError:
         return None
@@ -124,6 +134,9 @@ def main() -> None:
     import resource
 
     os.nice(19)
+    if hasattr(os, "SCHED_IDLE"):  # which gives way at once
+        with suppress(OSError):
+            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     with suppress(ValueError, OSError):  # there may be a lower limit
         resource.setrlimit(resource.RLIMIT_CPU, (MOST, MOST))
     words = iter(sys.argv[1:])
