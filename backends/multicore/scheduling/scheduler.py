@@ -37,8 +37,11 @@ HANDOVER: Final = 200e-6
 WAKE: Final = 1500e-6
 """The same for all steps that one more worker has to do: it fetches what is in the cache of the one that is awake."""
 
-GAINED: Final = 0.25
-"""Which part of the work another worker must be able to do for it to be woken while the reader waits."""
+IDLE: Final = 0.5
+"""Which part of the work the reader's processor must have time for besides reading, for another worker to be woken for it,"""
+
+GAINED: Final = 0.2
+"""and which part of the work is not one task's alone. Where that is less, three threads on two processors gain nothing."""
 
 READS: Final = 2e-3
 """Seconds after a turn for which the reader is taken to be at work on the next one, and not to wait for it."""
@@ -379,8 +382,9 @@ class Scheduler:
         if not self._read:  # it still waits with the same turn
             return
         working = sum(self._stepped)
-        spare = min(working - self._read, working - max(self._stepped, default=0.0))
-        self._spare = min(max(0.0, self._spare + spare - GAINED * working), 2 * WAKE)
+        idle, others = working - self._read, working - max(self._stepped, default=0.0)
+        spare = min(idle - IDLE * working, others - GAINED * working)
+        self._spare = min(max(0.0, self._spare + spare), 2 * WAKE)
         self._stepped = [0.0] * len(self._stepped)
         self._read = 0.0
 
