@@ -18,7 +18,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from backends.spark import kernels
+from backends.spark import kernels, sql
 from backends.spark.delivery import hand_over
 from backends.spark.door import frame_schema
 from backends.spark.run import watched
@@ -31,21 +31,26 @@ from river.driver import (
     Results,
     Writer,
     check_folders,
+    dividing,
     given_type,
     open_output,
     row_types,
     without_addresses,
 )
 from river.io.addresses import address, table
+from river.io.folders import format_in
 from river.io.sinks import Collector
 from river.io.sources import format_of
 from river.lang.scope import show
 from river.platform import here
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from backends.spark import Spark
     from backends.spark.session import Session
     from river.driver import Compiled, CountedSink, Job
+    from river.lang import types as t
 
 PARQUET: Final = "parquet"
 
@@ -62,13 +67,13 @@ def run(backend: Spark, compiled: Compiled, job: Job) -> Results:
     """Runs a program some of whose inputs and outputs are such. Raises: Rejected; KeyboardInterrupt."""
     began = time.perf_counter()
     _check(job)
-    backend.plan(compiled.graph, here(), job.options)
+    backend.plan(compiled.graph, here(), job.options)  # refuses what cannot run here, before Spark starts
     with session(job.options.workers or here().cores, job.options.settings) as spark:
         far = _AddressedRun(backend, compiled, job, spark)
         far.through()
         rows = far.rows
     collected = {n: each.sink for n, each in far.sinks.items() if isinstance(each.sink, Collector)}
-    return Results(collected, rows, Summary({}), time.perf_counter() - began, 0, compiled.remarks)
+    return Results(collected, rows, Summary({}), time.perf_counter() - began, 0, remarks=compiled.remarks)
 
 
 def _refused(message: str, help_: str) -> Rejected:
@@ -93,6 +98,8 @@ def _check(job: Job) -> None:
 
 @frozen
 class _AddressedRun:
+    """What such a run needs, its sinks here, and how many rows each output got."""
+
     backend: Spark
     compiled: Compiled
     job: Job
@@ -110,20 +117,19 @@ class _AddressedRun:
             externs=job.options.externs,
         )
         types = row_types(graph)
-        for name in found:
-            self.check_target(name)
+        for name, type_ in types.items():
+            self.check_target(name, type_)
         check_folders(without_addresses(job))
         try:
             for name, type_ in types.items():
                 if address(job.outputs.get(name)) is None:
                     self.sinks[name] = open_output(job, name, type_, None)
-                    writer = Writer(type_, self.sinks[name])
-                    self.watched(name, lambda writer=writer, name=name: self.fetch(writer, found[name]))
+                    hand_over(Writer(type_, self.sinks[name]), self.fetched(name, found[name]))
             for counted in self.sinks.values():
                 counted.complete()
             for name in types:
                 if address(job.outputs.get(name)) is not None:
-                    self.watched(name, lambda name=name: self.write(name, found[name]))
+                    self.write(name, found[name])
             for counted in self.sinks.values():
                 counted.sink.close()
         except BaseException:
@@ -132,8 +138,8 @@ class _AddressedRun:
             raise
         self.rows.update({name: counted.rows for name, counted in self.sinks.items()})
 
-    def watched(self, name: str, work: Any) -> None:
-        """A job of Spark. Raises: Rejected("spark-failed"); KeyboardInterrupt."""
+    def watched(self, name: str, work: Callable[[], None]) -> None:
+        """A job of Spark for an output. Raises: Rejected("spark-failed"); KeyboardInterrupt."""
         watched(self.spark, work, f"the plan of `{name}`", self.job.options)
 
     # -- in
@@ -180,35 +186,39 @@ class _AddressedRun:
 
     # -- out
 
-    def check_target(self, name: str) -> None:
-        """Checks what is said of an output at an address. Raises: Rejected("spark-address")."""
+    def check_target(self, name: str, type_: t.Type) -> None:
+        """Checks what is said of an output at an address. Raises: Rejected("spark-address", "data-partition")."""
         place = address(self.job.outputs.get(name))
-        if place is not None and table(place) is None and (kind := self.format(name, place)) != PARQUET:
+        if place is None:
+            return
+        dividing(self.job, name, type_)
+        if table(place) is None and (kind := format_in(place, self.job.formats.get(name), name)) != PARQUET:
             raise _refused(
                 f"output `{name}`: `{place}` is {kind}, and at addresses Spark writes Parquet, or tables of its catalog",
                 "Spark writes texts otherwise than River does: name a file or a folder here, or write Parquet",
             )
 
-    def fetch(self, writer: Writer, frame: Any) -> None:
-        """Brings the rows of an output to a sink here, in order of the columns that have one."""
+    def fetched(self, name: str, frame: Any) -> list[Any]:
+        """The rows of an output as record batches here, in order of the columns that have one."""
         plain = [column for column, kind in frame.dtypes if not kind.startswith(("map", "struct", "array"))]
-        ordered = frame.sort(*(f"`{each}`" for each in plain)) if plain else frame
-        hand_over(writer, ordered.toArrow().to_batches())
+        ordered = frame.sort(*map(sql.name, plain)) if plain else frame
+        found: list[Any] = []
+        self.watched(name, lambda: found.extend(ordered.toArrow().to_batches()))
+        return found
 
     def write(self, name: str, frame: Any) -> None:
         """Writes the rows of an output to an address, or to a table, from where they are; notes how many there are."""
         place = cast("str", address(self.job.outputs[name]))
         seen = import_module("pyspark.sql").Observation()
         functions = import_module("pyspark.sql.functions")
-        counted = frame.observe(seen, functions.count(functions.lit(1)).alias("rows"))
-        writer = counted.write.mode(self.job.mode or "error")
-        by = self.job.partition_by.get(name)
-        if by is not None:
-            writer = writer.partitionBy(*((by,) if isinstance(by, str) else by))
-        if (catalog := table(place)) is not None:
-            writer.saveAsTable(catalog)
-        else:
-            writer.parquet(place)
+        writer = frame.observe(seen, functions.count(functions.lit(1)).alias("rows")).write
+        writer = writer.mode(self.job.mode or "error")
+        if columns := dividing(self.job, name, row_types(self.compiled.graph)[name]):
+            writer = writer.partitionBy(*columns)
+        catalog = table(place)
+        self.watched(
+            name, partial(writer.parquet, place) if catalog is None else partial(writer.saveAsTable, catalog)
+        )
         self.rows[name] = seen.get["rows"]
 
 

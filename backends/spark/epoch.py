@@ -282,6 +282,18 @@ def _span(said: list[Any] | None) -> Span | None:
 # ------------------------------------------------------------------------------------------------------------- tasks
 
 
+@contextmanager
+def _came(work: _Work, given: list[Any]) -> Generator[_Reading]:
+    """What came in one epoch, of which it is kept how far it was read if all went well."""
+    reading = _Reading(work, _tuned(work.errand), given if work.errand.streamed else [])
+    reading.open()
+    try:
+        yield reading
+    finally:
+        reading.close()
+    reading.keep()
+
+
 def epoch(text: str, batches: Iterable[Any]) -> Iterator[Any]:
     """Runs the program on what came in one epoch; what there is to tell of it. All channels are in this task, if there are any.
 
@@ -294,14 +306,8 @@ def epoch(text: str, batches: Iterable[Any]) -> Iterator[Any]:
     given = list(batches)
     work = _Work(errand)
 
-    with work.trying():
-        reading = _Reading(work, _tuned(errand), given if errand.streamed else [])
-        reading.open()
-        try:
-            work.run_whole(reading)
-        finally:
-            reading.close()
-        reading.keep()
+    with work.trying(), _came(work, given) as reading:
+        work.run_whole(reading)
     yield work.told()
 
 
@@ -313,20 +319,14 @@ def read(text: str, batches: Iterable[Any]) -> Iterator[Any]:
     errand = EpochErrand.read(text)
     given = list(batches)
     work = _Work(errand)
-    with work.trying():
-        reading = _Reading(work, _tuned(errand), given if errand.streamed else [])
-        reading.open()
-        try:
-            for number, (name, sequel) in enumerate(reading.sequels.items()):
-                type_ = reading.graph.queues[name].type
-                assert isinstance(type_, t.Record)  # noqa: S101 - its fields are the keys
-                keys = tuple(place for key in errand.keys[name] if (place := type_.index(key)) is not None)
-                divider = Divider(type_, keys, errand.groups, machine_code(errand.native))
-                for at, (group, chunk) in enumerate(divider.chunks(sequel)):
-                    yield _sent(group % errand.channels, group, at * len(reading.sequels) + number, chunk)
-        finally:
-            reading.close()
-        reading.keep()
+    with work.trying(), _came(work, given) as reading:
+        for number, (name, sequel) in enumerate(reading.sequels.items()):
+            type_ = reading.graph.queues[name].type
+            assert isinstance(type_, t.Record)  # noqa: S101 - its fields are the keys
+            keys = tuple(place for key in errand.keys[name] if (place := type_.index(key)) is not None)
+            divider = Divider(type_, keys, errand.groups, machine_code(errand.native))
+            for at, (group, chunk) in enumerate(divider.chunks(sequel)):
+                yield _sent(group % errand.channels, group, at * len(reading.sequels) + number, chunk)
     telling = work.telling.text()
     for number in range(errand.channels):
         yield _sent(number, 0, -1, None, telling)

@@ -135,12 +135,13 @@ def test_what_cannot_be_done_at_addresses_is_refused(spark: Any, tmp_path: Path)
         ({"clicks": f"{where}/none.parquet"}, {}, {}, "Spark cannot read"),
         ({"clicks": "table:far.nothing"}, {}, {}, "Spark cannot read"),
         (given, {"views": f"{where}/views.jsonl"}, {}, "is jsonl"),
+        (given, {"views": f"{where}/views/"}, {"partition_by": {"views": ["nothing"]}}, "nothing"),
         (given, {}, {"lateness": 5}, "`--lateness` is not for"),
         (given, {}, {"on_error": "skip"}, "`--on-error skip` is not for"),
         (given, {}, {"checkpoint": str(tmp_path / "ck")}, "a run that goes on"),
     ):
         with pytest.raises(Rejected, match=told) as refused:
             program.run(inputs, outputs, backend="spark", **more)
-        assert refused.value.diagnostics[0].code == (
-            "data-address" if "checkpoint" in more else "spark-address"
-        )
+        codes = {"checkpoint": "data-address", "partition_by": "data-partition"}
+        wanted_code = next((codes[each] for each in more if each in codes), "spark-address")
+        assert refused.value.diagnostics[0].code == wanted_code
