@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from frontends.sql.aggregates import PAIRS
+from frontends.sql.columns import written_out
 from frontends.sql.typed import mean_type
 from river.classes import define, field
 from river.il.trees import fresh, rebuild
@@ -388,15 +389,7 @@ def applied(function: s.Lambda, *values: s.Expr) -> s.Expr:
 
 def over(expr: s.Lambda, places: Mapping[str, s.Expr]) -> s.Expr:
     """The body of a function of a group `g` with the parts of the group read from their places."""
-
-    def rewrite(node: s.Node) -> s.Node:
-        match node:
-            case s.Member(s.Name("g"), name):
-                return places[name]
-            case _:
-                return rebuild(node, rewrite)
-
-    return cast("s.Expr", rewrite(expr.body))
+    return written_out(expr.body, "g", places)
 
 
 def _kept(kind: str, type_: s.TypeExpr) -> s.TypeExpr:

@@ -15,7 +15,7 @@ from river.lang import syntax as s
 from river.lang import types as t
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from frontends.cql.unnesting import Unnesting
 
@@ -50,11 +50,8 @@ def over_groups(work: Unnesting, items: tuple[q.Item, ...]) -> q.Select:
         if node in parts:
             return column_of(label, parts[cast("s.Expr", node)], node.span)
         match node:
-            case q.Nested(_, query, value):
-                inside = mapped(query, (), work.names, of_group, work.names_of)
-                return evolve(
-                    node, query=inside, value=None if value is None else cast("s.Expr", read(value))
-                )
+            case q.Nested():
+                return _inside(work, node, of_group, read)
             case s.Name() | s.Member(s.Name()):
                 return of_group(node) if work.names.has(node) else node
             case _:
@@ -158,11 +155,8 @@ def numbered(work: Unnesting, items: tuple[q.Item, ...]) -> q.Select:
                     order=tuple(evolve(each, value=s.Name(part(each.value))) for each in over),
                 )  # fmt: skip
                 return column_of(label, ranks.setdefault(own, work.fresh("rank")), node.span)
-            case q.Nested(_, query, value):
-                inside = mapped(query, (), work.names, column, work.names_of)
-                return evolve(
-                    node, query=inside, value=None if value is None else cast("s.Expr", read(value))
-                )
+            case q.Nested():
+                return _inside(work, node, column, read)
             case s.Name() | s.Member(s.Name()):
                 return column(node) if work.names.has(node) else node
             case _:
@@ -194,6 +188,14 @@ def _unlike(work: Unnesting, name: str, column: s.Expr) -> bool:
     """Whether a value of a column of a declaration may be unlike itself: none, or a float that is no number."""
     kind = dict(work.world.row_of(q.Source(name)).fields)[cast("s.Member", column).name]
     return isinstance(kind, t.Optional) or t.contains(kind, *t.FLOATS)
+
+
+def _inside(
+    work: Unnesting, node: q.Nested, swap: Callable[[s.Expr], s.Expr], read: Callable[[s.Node], s.Node]
+) -> q.Nested:
+    """A nested query whose columns of the block around it are swapped, and the value that it is compared with as it is read."""
+    inside = mapped(node.query, (), work.names, swap, work.names_of)
+    return evolve(node, query=inside, value=None if node.value is None else cast("s.Expr", read(node.value)))
 
 
 def _columns(work: Unnesting, node: s.Node) -> Iterator[s.Expr]:

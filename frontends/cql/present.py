@@ -9,8 +9,8 @@ from frontends.cql import typed as ty
 from frontends.cql.plan import is_present, key_columns, source_of
 from frontends.cql.trees import fields, key_of
 from frontends.sql import typed as r
+from frontends.sql.columns import written_out
 from river.classes import evolve
-from river.il.trees import rebuild
 from river.lang import syntax as s
 from river.lang import types as t
 from river.lang.scope import expression
@@ -144,13 +144,4 @@ def _group_key(group: r.Group, key: s.Lambda, own: s.Lambda) -> s.Lambda:
 
 def _inlined(value: s.Expr, made: s.Expr) -> s.Expr:
     """`value` of the row `r` that `made` writes out."""
-    places = fields(made)
-
-    def rewrite(node: s.Node) -> s.Node:
-        match node:
-            case s.Member(s.Name("r"), name):
-                return places[name]
-            case _:
-                return rebuild(node, rewrite)
-
-    return made if value == s.Name("r") else cast("s.Expr", rewrite(value))
+    return made if value == s.Name("r") else written_out(value, "r", fields(made))

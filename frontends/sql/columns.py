@@ -46,3 +46,16 @@ def substitute(expr: s.Expr, places: Mapping[Column, s.Expr]) -> s.Expr:
                 return rebuild(node, rewrite)
 
     return cast("s.Expr", rewrite(expr))
+
+
+def written_out(expr: s.Expr, row: str, places: Mapping[str, s.Expr]) -> s.Expr:
+    """An expression with what stands in `places` for the fields of the row `row`."""
+
+    def rewrite(node: s.Node) -> s.Node:
+        match node:
+            case s.Member(s.Name(name), field) if name == row:
+                return places[field]
+            case _:
+                return rebuild(node, rewrite)
+
+    return cast("s.Expr", rewrite(expr))

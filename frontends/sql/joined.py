@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from frontends.sql import typed as r
-from frontends.sql.columns import Column, substitute
+from frontends.sql.columns import Column, substitute, written_out
 from frontends.sql.operations import conjunction
 from river.classes import evolve, frozen
 from river.il.trees import rebuild
@@ -51,14 +51,7 @@ def projected(join: r.Join, row: t.Record, value: s.Expr) -> r.Join:
     assert isinstance(made, s.RecordValue)  # noqa: S101 - it was made so
     places = {item.name: item.value for item in made.fields if isinstance(item, s.FieldValue)}
 
-    def rewrite(node: s.Node) -> s.Node:
-        match node:
-            case s.Member(s.Name("r"), name):
-                return places[name]
-            case _:
-                return rebuild(node, rewrite)
-
-    return evolve(join, row=row, make=s.Lambda(join.make.params, cast("s.Expr", rewrite(value))))
+    return evolve(join, row=row, make=s.Lambda(join.make.params, written_out(value, "r", places)))
 
 
 def renamed(expr: s.Expr, side: str) -> s.Expr:
