@@ -7,18 +7,11 @@ from typing import TYPE_CHECKING
 
 from frontends.streamit import syntax as c
 from frontends.streamit import typed as ty
-from frontends.streamit.code import (
-    STREAM_WORDS,
-    BodyChecker,
-    CodePlace,
-    Open,
-    Surroundings,
-    filled,
-    measured,
-    parts,
-    shown,
-)
+from frontends.streamit.arithmetic import shown
+from frontends.streamit.code import BodyChecker, parts
 from frontends.streamit.elaborate import elaborate
+from frontends.streamit.expressions import STREAM_WORDS, CodePlace
+from frontends.streamit.surroundings import Open, Surroundings, filled, measured
 from frontends.streamit.trees import Usage, assigned, breaks, called, changing, handed, named, root
 from frontends.streamit.vectors import LIBRARY as VECTOR_FUNCTIONS
 from frontends.streamit.vectors import VECTORS, library
@@ -286,7 +279,7 @@ class _Checker:
         kind = ast.kind
         assert kind != "filter"  # noqa: S101 - the caller has seen to it
         found = self.signature(stream)
-        code = BodyChecker(self.report, stream.around, CodePlace.BUILD, self.functions, self.create)
+        code = BodyChecker(self.report, stream.around, CodePlace.BUILD, self.functions, creator=self.create)
         body = code.block(ast.body, ast.span)
         params = (*stream.around.params.values(), *stream.around.captures.values())
         input_, output = found or (None, None)

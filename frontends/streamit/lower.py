@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, assert_never
 from frontends.streamit import typed as ty
 from frontends.streamit.check import SCOPE
 from frontends.streamit.elaborate import CALLS, leaves, prints
+from frontends.streamit.literals import literal
 from frontends.streamit.operators import Used, operators
 from frontends.streamit.paths import parts, paths
 from frontends.streamit.routines import ROUTINES, routines
-from frontends.streamit.translate import literal, message_type
+from frontends.streamit.translate import message_type
 from frontends.streamit.windows import windowed
 from river.classes import define, evolve, field
 from river.il import program as p

@@ -11,25 +11,18 @@ from typing import TYPE_CHECKING, Any
 from frontends.streamit import constants
 from frontends.streamit import typed as ty
 from frontends.streamit.elaborate import prints
+from frontends.streamit.literals import literal, minus, number, plus, times, zero
 from frontends.streamit.rates import Intervals
 from frontends.streamit.translate import (
-    Cursor,
-    FilterScope,
-    NotStatic,
     Writer,
     ends,
     function,
-    literal,
     message_list,
     message_port,
     message_type,
-    minus,
-    number,
-    plus,
-    times,
     tried,
-    zero,
 )
+from frontends.streamit.translate_expressions import Cursor, FilterScope, NotStatic
 from frontends.streamit.trees import Usage, pure, read, updated
 from river.classes import define, evolve, field, frozen
 from river.il import program as p

@@ -12,7 +12,7 @@ from __future__ import annotations
 from struct import pack
 from typing import TYPE_CHECKING, Any, Final
 
-from frontends.streamit.translate import literal
+from frontends.streamit.literals import literal
 from river.classes import define, evolve, field, frozen
 from river.diagnostics import Rejected
 from river.il import program as p

@@ -738,7 +738,7 @@ FRONTENDS: Final = (
     Mutant(
         "pop-behind-the-window",
         "an item too many is told as an index that is out of range",
-        "frontends/streamit/translate.py",
+        "frontends/streamit/translate_expressions.py",
         'beyond = s.Binary(">=", counter,',
         'beyond = s.Binary(">", counter,',
         "tests/frontends/test_streamit_run.py::test_a_firing_that_takes_too_much_is_a_trap",
@@ -884,7 +884,7 @@ FRONTENDS: Final = (
     Mutant(
         "sizes-of-the-first-call",
         "a function that takes arrays of any size takes those of its first call",
-        "frontends/streamit/code.py",
+        "frontends/streamit/surroundings.py",
         "        sizes = tuple(size for type_ in types for size in sizes_of(type_))\n",
         "        sizes: tuple[ty.Expr, ...] = ()\n",
         "tests/frontends/test_streamit_run.py::test_functions_take_arrays_of_any_size",
