@@ -15,6 +15,7 @@ from river.il.loops import back_edges
 from river.il.pretty import pretty_decl
 from river.il.program import Instance as InstanceDecl
 from river.il.program import Lift
+from river.il.sources import source
 from river.lang.scope import show
 
 if TYPE_CHECKING:
@@ -173,7 +174,7 @@ def drawing(graph: Graph, plan: Planned | None = None) -> Drawing:
         (*operators, *terminals, *ellipses),
         tuple(_arrows(graph, place, plan)),
         tuple(_links(graph, place, ellipse)),
-        tuple(_frames(graph, plan)),
+        tuple(_frames(graph, place, plan)),
     )
 
 
@@ -244,8 +245,8 @@ def _links(graph: Graph, place: Mapping[str, int], ellipse: Mapping[str, int]) -
             yield Link(place[view.name], ellipse[name], written=False)
 
 
-def _frames(graph: Graph, plan: Planned | None) -> Iterator[Cluster]:
-    """Regions, then segments, then groups, in the order of their first members."""
+def _frames(graph: Graph, place: Mapping[str, int], plan: Planned | None) -> Iterator[Cluster]:
+    """Regions, then segments, then groups, in the order of their first members; regions of inputs alone behind the others."""
     regions: dict[tuple[str, bool], list[int]] = {}
     keys: dict[str, str] = {}
     segments: dict[str, list[int]] = {}
@@ -260,8 +261,16 @@ def _frames(graph: Graph, plan: Planned | None) -> Iterator[Cluster]:
             segments.setdefault(said.fuse.id, []).append(instance.index)
         if said.group is not None:
             groups.setdefault(said.group.id, []).append(instance.index)
+    alone: list[Cluster] = []
+    for name in graph.inputs:
+        read = source(graph, name)
+        if read.combined is not None:
+            regions.setdefault((read.combined.id, True), []).append(place[name])
+        if read.blocks is not None:
+            alone.append(Cluster(f"region {read.blocks.id}, read in blocks", (place[name],)))
     for (id_, blocks), members in regions.items():
         yield Cluster(f"region {id_}" + (", in blocks" if blocks else keys.get(id_, "")), tuple(members))
+    yield from alone
     yield from (Cluster(f"segment {id_}", tuple(members)) for id_, members in segments.items())
     workers: Mapping[str, range] = {} if plan is None else plan.groups
     for id_, members in groups.items():

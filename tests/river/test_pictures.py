@@ -27,7 +27,7 @@ SHARED = """\
 river 1;
 type Row = {k: string, v: i64};
 @Region(r2, combine) input a: Row;
-input b: Row;
+@Region(r3, seqno) input b: Row;
 var $m: map<string, i64> = {};
 var $n: i64 = 0;
 output o: Row;
@@ -117,7 +117,8 @@ def test_private_variables_hang_below_their_operator_and_shared_ones_at_the_bott
 def test_frames_links_and_views(shared):
     assert [(f.label, [shared.nodes[m].name for m in f.members]) for f in shared.frames] == [
         ("region r1, by k, v", ["tag"]),
-        ("region r2, in blocks", ["tag", "add"]),
+        ("region r2, in blocks", ["tag", "add", "a"]),
+        ("region r3, read in blocks", ["b"]),
         ("segment one", ["tag", "add"]),
         ("group left", ["tag", "add"]),
         ("group right", ["tag", "ask"]),
@@ -127,9 +128,9 @@ def test_frames_links_and_views(shared):
     assert [n.name for n in shared.nodes if n.kind is NodeKind.VIEW] == ["top"]
     assert [n.name for n in shared.nodes if n.parallel] == ["tag", "ask"]
     drawn = svg(shared, "t")
-    assert drawn.count('class="frame"') == 5
+    assert drawn.count('class="frame"') == 6
     assert drawn.count('class="fold"') == 2
-    assert mermaid(shared).count("subgraph ") == 3
+    assert mermaid(shared).count("subgraph ") == 5
 
 
 def test_an_svg_is_one_file_that_knows_dark_and_escapes():
