@@ -129,7 +129,7 @@ class EpochErrand:
             groups,
             channels,
         ) = rest
-        given = {name: tuple(GivenFile(*cells) for cells in found) for name, found in files.items()}
+        given = {name: tuple(GivenFile.of(cells) for cells in found) for name, found in files.items()}
         places = {name: (folder, format_, tuple(by)) for name, (folder, format_, by) in outputs.items()}
         return EpochErrand(
             ShippedProgram(program, tuple(namespaces)), run, number, given, tuple(more), order, tuple(before), places, states,

@@ -98,7 +98,7 @@ def _errand(text: str) -> Errand:
         folders,
     ) = json.loads(text)
     given = {
-        name: tuple((GivenFile(*cells), parts) for cells, parts in found) for name, found in files.items()
+        name: tuple((GivenFile.of(cells), parts) for cells, parts in found) for name, found in files.items()
     }
     by = {name: tuple(columns) for name, columns in keys.items()}
     return Errand(

@@ -21,6 +21,7 @@ from river.diagnostics import Diagnostic, Rejected
 from river.io import columnar, order
 from river.io.batches import ItemSource, Origin
 from river.io.errors import STOP, Refusals
+from river.io.given import given, without
 from river.io.several import Files
 from river.io.sources import format_of, open_source
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from river.il.graph import Queue
+    from river.io.several import Folders
 
 LEAST: Final = 1 << 20
 MOST: Final = 1 << 26
@@ -42,17 +44,35 @@ _LOOK: Final = 1 << 16
 
 @frozen
 class GivenFile:
-    """A file as the driver has seen it: an executor that finds another one under its path must not read that."""
+    """A file as the driver has seen it: an executor that finds another one under its path must not read that.
+
+    `folders`: the columns that the names of its folders say.
+    """
 
     path: str
     format: str
     packed: str | None
     size: int
     changed: int
+    folders: Folders = ()
 
     def cells(self) -> list[Any]:
         """As JSON has it."""
-        return [self.path, self.format, self.packed, self.size, self.changed]
+        return [
+            self.path,
+            self.format,
+            self.packed,
+            self.size,
+            self.changed,
+            *([self.folders] if self.folders else []),
+        ]
+
+    @staticmethod
+    def of(cells: Sequence[Any]) -> GivenFile:
+        """The file that such cells say."""
+        path, format_, packed, size, changed, *more = cells
+        folders = tuple((name, text) for each in more for name, text in each)
+        return GivenFile(path, format_, packed, size, changed, folders)
 
     def parts(self, workers: int, *, whole: bool = False) -> int:
         """Into how many parts it is divided. `whole`: what comes of a part is as large as what comes of all of them.
@@ -94,24 +114,28 @@ def given_files(source: ItemSource) -> tuple[GivenFile, ...]:
         member.close()
         if first is None:
             return ()
-        found.append(first)
         break
-    for path in source.several.paths[1:]:
+    for path, folders in source.several.each():
         try:
             kind, packed = format_of(path, source.several.format, source.name)
             state = Path(path).stat()
         except (OSError, Rejected):  # who opens it says what is wrong
             return ()
-        found.append(GivenFile(str(Path(path).absolute()), kind, packed, state.st_size, state.st_mtime_ns))
+        place = str(Path(path).absolute())
+        found.append(GivenFile(place, kind, packed, state.st_size, state.st_mtime_ns, folders))
     return tuple(found)
 
 
 def as_one(files: Sequence[GivenFile]) -> str | Files:
     """Files as the data of an input."""
-    if len(files) == 1:
+    if len(files) == 1 and not files[0].folders:
         return files[0].path
     kinds = {file.format for file in files}
-    return Files(tuple(file.path for file in files), files[0].path, min(kinds) if len(kinds) == 1 else None)
+    format_ = min(kinds) if len(kinds) == 1 else None
+    paths, folders = (
+        tuple(each) for each in zip(*((file.path, file.folders) for file in files), strict=True)
+    )
+    return Files(paths, files[0].path, format_, folders)
 
 
 def given_file(source: ItemSource) -> GivenFile | None:
@@ -142,7 +166,15 @@ def read(
     if file.format in _TABLES:
         yield from _rows(file, queue, share, BATCH)
         return
-    source = open_source(file.path, queue.type, name=queue.name, format=file.format, batch=BATCH, by=queue.by)
+    source = open_source(
+        file.path,
+        queue.type,
+        name=queue.name,
+        format=file.format,
+        batch=BATCH,
+        by=queue.by,
+        folders=file.folders,
+    )
     reader = open_native(source, BATCH, used)
     if reader is None:
         source.close()
@@ -175,7 +207,11 @@ def _rows(file: GivenFile, queue: Queue, share: columnar.Share, size: int) -> It
     opener = columnar.parquet if file.format == "parquet" else columnar.ipc
     with Path(file.path).open("rb") as opened:
         origin = Origin(queue.name, file.path, rows=True)
-        tables = opener(opened, queue.type, origin, size, share)
+        known = given(queue.type, file.folders, file.path)
+        type_ = without(queue.type, known)
+        tables = opener(opened, type_, origin, size, share)
+        if known:
+            tables = columnar.filled(tables, queue.type, known, size)
         source = ItemSource(queue.type, origin, tables, Refusals(STOP))
         key = queue.key()
         if key is not None:

@@ -12,13 +12,13 @@ from river.io.batches import Batch, Origin, assemble
 from river.io.errors import RowError, unreadable
 from river.io.jsonlines import mismatch
 from river.io.pieces import pieces
-from river.io.schema import arrow, columns, decode, refusal
+from river.io.schema import arrow, columns, decode, refusal, to_batch
 from river.io.validate import validate
 from river.lang.types import Record, Type
 from river.platform import here
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Sequence
+    from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 
 _FEWEST, _MOST = 1 << 12, 1 << 17  # rows that are decoded at once
 _DECODED = 16 << 20  # bytes of them
@@ -95,6 +95,24 @@ def check(schema: Any, type_: Type, origin: Origin) -> Sequence[tuple[str, Type]
     if wrong:
         raise Rejected(wrong)
     return fields
+
+
+def filled(tables: Tables, type_: Type, given: Mapping[str, Any], size: int) -> Tables:
+    """The rows of `tables`, of the other columns of `type_`, with the values `given`. No batch of `tables` has been taken."""
+    fields = columns(type_)
+    stated = tuple(field for field in fields if field[0] in given)
+    one = to_batch(Record(stated), [tuple(given[name] for name, _ in stated)])
+
+    def whole(part: TablePart) -> TablePart:
+        data, pa = part.data, arrow()
+        arrays = [
+            pa.repeat(one.column(name)[0], data.num_rows) if name in given else data.column(name)
+            for name, _ in fields
+        ]
+        found = pa.RecordBatch.from_arrays(arrays, [name for name, _ in fields])
+        return evolve(part, data=found, fields=fields, type=type_)
+
+    return Tables(lambda most: map(whole, tables.parts(most)), size)
 
 
 def _first(parts: Iterable[TablePart], count: int) -> Iterator[TablePart]:

@@ -17,19 +17,18 @@ from river.io import scalars
 from river.io.atomic import AtomicOutput
 from river.io.errors import unwritable
 from river.io.folders import FORMATS, escaped
+from river.io.given import names_folders
 from river.io.schema import arrow, arrow_schema, columns, from_arrow, to_batch
+from river.io.several import NULL
 from river.io.sinks import Scoped, open_sink
 from river.lang.scope import show
-from river.lang.types import BYTES, FLOATS, UNIT, Optional, Record, Type
+from river.lang.types import FLOATS, Optional, Record, Type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from river.io.folders import FolderOutput, Partitions
     from river.io.sinks import Sink
-
-NULL: Final = "__HIVE_DEFAULT_PARTITION__"
-"""The value that says there is none."""
 
 OPEN: Final = 100
 """Files of an output that are open at once: for one more, that which has waited longest for rows is completed."""
@@ -47,7 +46,7 @@ def divisible(name: str, type_: Type, by: Sequence[str]) -> Record:
         if column not in types:
             help_ = closest(column, types) or f"its columns are {', '.join(types)}"
             raise _refused(name, f"has no column `{column}`", help_)
-        if not _names_folders(types[column]):
+        if not names_folders(types[column]):
             message = f"cannot be divided by `{column}`: values of `{show(types[column])}` name no folders"
             raise _refused(
                 name, message, "choose columns of texts, numbers, truth values, times or durations"
@@ -68,11 +67,6 @@ def divisible(name: str, type_: Type, by: Sequence[str]) -> Record:
 
 def _refused(name: str, message: str, help_: str | None = None) -> Rejected:
     return Rejected([Diagnostic("data-partition", f"output `{name}` {message}", help=help_)])
-
-
-def _names_folders(type_: Type) -> bool:
-    inner = type_.inner if isinstance(type_, Optional) else type_
-    return scalars.is_scalar(inner) and inner not in (BYTES, UNIT)
 
 
 # ------------------------------------------------------------------------------------------------------------- rows

@@ -1,11 +1,16 @@
-"""Inputs that are several files: a folder, or all whose names match a pattern, read one after the other, sorted by path."""
+"""Inputs that are several files: a folder, or all whose names match a pattern, read one after the other, sorted by path.
+
+Folders that are called `COLUMN=VALUE` say a column of the files in them (`given`).
+"""
 
 from __future__ import annotations
 
 import glob
 import os
+import re
+from itertools import repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from river.classes import evolve, frozen
 from river.diagnostics import Diagnostic, Rejected
@@ -21,14 +26,31 @@ if TYPE_CHECKING:
     from river.io.errors import Refusals
     from river.lang.types import Type
 
+Folders = tuple[tuple[str, str | None], ...]
+"""The columns that names of folders say, and their texts; None where there is no value."""
+
+NULL: Final = "__HIVE_DEFAULT_PARTITION__"
+"""The text that says there is none."""
+
+_NUMBER: Final = re.compile(r"(?<==)([0-9]+)(?=/)")
+_DIGITS: Final = 40
+
 
 @frozen
 class Files:
-    """Several files as one input, in this order. `label`: what people call them; `format`: where suffixes do not tell."""
+    """Several files as one input, in this order. `label`: what people call them; `format`: where suffixes do not tell.
+
+    `folders`: the columns that the names of their folders say, of each file; empty where there are none.
+    """
 
     paths: tuple[str, ...]
     label: str
     format: str | None = None
+    folders: tuple[Folders, ...] = ()
+
+    def each(self) -> Iterator[tuple[str, Folders]]:
+        """The files, with these columns."""
+        return zip(self.paths, self.folders or repeat(()), strict=False)
 
 
 def files_of(spec: object) -> Files | None:
@@ -44,15 +66,11 @@ def files_of(spec: object) -> Files | None:
     path = os.fspath(cast("str | os.PathLike[str]", spec))
     try:
         if path.endswith("/") or os.path.isdir(path):  # noqa: PTH112 - which may be no name of a file
-            found = [str(each) for each in Path(path).iterdir() if not hidden(each.name)]
-            if inner := next((each for each in sorted(found) if Path(each).is_dir()), None):
-                help_ = f"name its files: `{inner}/*`"
-                raise Rejected(
-                    [Diagnostic("data-unreadable", f"`{path}` holds the folder `{inner}`", help=help_)]
-                )
+            found, begin = list(_inside(Path(path), path)), len(Path(path).parts)
         elif glob.has_magic(path) and not os.path.exists(path):  # noqa: PTH110 - the same
             matches = glob.glob(path, recursive=True)  # noqa: PTH207 - a path may be absolute
             found = [each for each in matches if not hidden(Path(each).name) and not Path(each).is_dir()]
+            begin = _stated(path)
         else:
             return None
     except (OSError, ValueError) as error:
@@ -61,7 +79,60 @@ def files_of(spec: object) -> Files | None:
         raise Rejected(
             [Diagnostic("data-missing-file", f"there is no file `{path}{'*' * path.endswith('/')}`")]
         )
-    return Files(tuple(sorted(found)), path)
+    found.sort(key=_place)
+    folders = [_columns(each, begin) for each in found]
+    return Files(tuple(found), path, None, tuple(folders) if any(folders) else ())
+
+
+def _inside(folder: Path, label: str) -> Iterator[str]:
+    """The files in a folder, and in those in it that are called by columns. Raises: Rejected("data-unreadable"); OSError."""
+    for each in sorted(folder.iterdir()):
+        if hidden(each.name):
+            continue
+        if not each.is_dir():
+            yield str(each)
+        elif column_of(each.name) is not None:
+            yield from _inside(each, label)
+        else:
+            help_ = f"name its files: `{each}/*`"
+            message = f"`{label}` holds the folder `{each}`"
+            raise Rejected([Diagnostic("data-unreadable", message, help=help_)])
+
+
+def _stated(pattern: str) -> int:
+    """How many parts of a pattern come before those that may say columns: the last ones before its first star are such."""
+    parts = Path(pattern).parts
+    here = next((n for n, part in enumerate(parts) if glob.has_magic(part)), 0)
+    while here and column_of(parts[here - 1]) is not None:
+        here -= 1
+    return here
+
+
+def _columns(path: str, begin: int) -> Folders:
+    """The columns that the folders of a file say, from a part of its path on."""
+    return tuple(filter(None, map(column_of, Path(path).parts[begin:-1])))
+
+
+def _place(path: str) -> tuple[str, str]:
+    """By what files are sorted: the path, in which whole numbers that folders say have an order of their own."""
+    return _NUMBER.sub(lambda found: found[1].zfill(_DIGITS), path), path
+
+
+def column_of(folder: str) -> tuple[str, str | None] | None:
+    """The column in the name of a folder, and its text; None for any other folder."""
+    name, equals, text = folder.partition("=")
+    if not equals or not name:
+        return None
+    return _unescaped(name), None if text == NULL else _unescaped(text)
+
+
+def _unescaped(text: str) -> str:
+    """What a name means in which signs are written as `%` and two hexadecimal digits for each byte."""
+    if "%" not in text:
+        return text
+    from urllib.parse import unquote
+
+    return unquote(text, errors="surrogateescape")
 
 
 def hidden(name: str) -> bool:
@@ -83,16 +154,27 @@ def open_several(
     from river.io.sources import open_source
 
     files = evolve(files, format=format_ or files.format)
+    if files.folders:
+        from river.io.given import check_given
 
-    def opened(path: str, key: str | None) -> ItemSource:
+        check_given(type_, files)
+
+    def opened(path: str, folders: Folders, key: str | None) -> ItemSource:
         return open_source(
-            path, type_, name=name, format=files.format, on_error=refusals, batch=batch, by=key
+            path,
+            type_,
+            name=name,
+            format=files.format,
+            on_error=refusals,
+            batch=batch,
+            by=key,
+            folders=folders,
         )
 
     def members() -> Iterator[ItemSource]:
         given: int | None = None
-        for path in files.paths:
-            member = opened(path, by)
+        for path, folders in files.each():
+            member = opened(path, folders, by)
             try:
                 if member.ordering is not None:
                     member.ordering.top = member.ordering.given = given
@@ -101,7 +183,7 @@ def open_several(
             finally:
                 member.close()
 
-    first = opened(files.paths[0], by)
+    first = opened(*next(files.each()), by)
     first.close()
     origin = Origin(name, files.label, rows=first.origin.rows)
     if by is None or lateness <= 0:
@@ -113,8 +195,8 @@ def open_several(
         assert key is not None  # noqa: S101 - the first file has been opened
 
         def unordered() -> Iterator[ItemSource]:
-            for path in files.paths:
-                member = opened(path, None)
+            for path, folders in files.each():
+                member = opened(path, folders, None)
                 try:
                     yield member
                 finally:

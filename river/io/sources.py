@@ -13,9 +13,9 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator, Sized
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from river.classes import frozen
+from river.classes import evolve, frozen
 from river.diagnostics import Diagnostic, Rejected, closest
 from river.io import columnar, delimited, jsonlines, memory, order, raw, text, wav
 from river.io.batches import Batch, FileInput, ItemSource, Origin, RegularFile, RowReader, refusals
@@ -24,6 +24,9 @@ from river.io.scalars import is_scalar
 from river.io.schema import arrow, arrow_schema
 from river.lang.scope import show
 from river.lang.types import BYTES, Record, Type
+
+if TYPE_CHECKING:
+    from river.io.several import Folders
 
 SUFFIXES: Final = {
     ".csv": "csv",
@@ -57,8 +60,9 @@ def open_source(
     batch: int = 4096,
     by: str | None = None,
     lateness: int = 0,
+    folders: Folders = (),
 ) -> ItemSource:
-    """A source of items of `type` for the input `name`.
+    """A source of items of `type` for the input `name`; `folders`: the columns that the names of a file's folders say.
 
     Units: `batch` items; `lateness` in units of the field `by` (microseconds for times). With `by`, the items
     of the source ascend weakly by that field. Raises: Rejected for what can be seen before the first row.
@@ -74,7 +78,8 @@ def open_source(
             if counter is not on_error:
                 source.on_close(counter.close)
             return source
-        source = _open_spec(spec, _Wanted(type, name, format, counter, max(batch, 1)))
+        wanted = _Wanted(type, name, format, counter, max(batch, 1))
+        source = _in_folders(spec, wanted, folders) if folders else _open_spec(spec, wanted)
         source.bytes = _bytes(spec)
     except BaseException:
         if counter is not on_error:
@@ -126,6 +131,14 @@ class _Wanted:
     format: str | None
     refusals: Refusals
     size: int
+
+
+def _in_folders(spec: object, wanted: _Wanted, folders: Folders) -> ItemSource:
+    from river.io.given import filled, given, without
+
+    found = given(wanted.type, folders, str(spec))
+    source = _open_spec(spec, evolve(wanted, type=without(wanted.type, found)))
+    return filled(source, wanted.type, found, wanted.size)
 
 
 def _open_spec(spec: object, wanted: _Wanted) -> ItemSource:

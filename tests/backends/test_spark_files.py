@@ -161,6 +161,32 @@ def test_executors_read_parts_of_files(name: str, kind: str, ways: list[str], tm
     assert ways == [f"{PROGRAMS[name][2].__name__}, done"]
 
 
+@pytest.mark.parametrize(
+    ("name", "kind", "by"),
+    [("tables", "parquet", "s"), ("grouped", "csv", "k"), ("rows", "jsonl", "s"), ("window", "arrow", "v")],
+)
+def test_executors_read_folders_by_columns(
+    name: str, kind: str, by: str, ways: list[str], tmp_path: Path
+) -> None:
+    """The folders' names say a column; also where the rows of one time stamp after the other are asked for."""
+    input_, rows = rows_for(name, 60)
+    column = "k" if name == "tables" else by
+    for number, value in enumerate(sorted(set(rows[column].to_pylist()))):
+        place = tmp_path / "in" / f"{column}={value}"
+        place.mkdir(parents=True)
+        some = [row for row in rows.to_pylist() if row.pop(column) == value]
+        for row in some if name == "grouped" else ():  # time goes on from file to file
+            row["ts"] += 100 * number
+        part = pa.Table.from_pylist(some)
+        written(part, place, kind)
+    same(COMPILED[name], {input_: f"{tmp_path}/in/"})
+    assert ways == [f"{PROGRAMS[name][2].__name__}, done"]
+    (tmp_path / "in" / f"{column}=").mkdir()
+    (tmp_path / "in" / f"{column}=" / f"a.{kind}").touch()
+    with pytest.raises(Rejected, match="says no value"):
+        COMPILED[name].run({input_: f"{tmp_path}/in/"}, backend="spark")
+
+
 @pytest.mark.parametrize("last", [0, 9])
 def test_rows_that_meet_by_key_are_sent_to_one_task(last: int, ways: list[str], tmp_path: Path) -> None:
     """Time goes on for both inputs as far as the one that is `last` says, with rows of other keys."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from backends.native.ingest.form import Form, live, sizes
+from backends.native.ingest.form import Form, live, sizes, stated
 from backends.native.ingest.grammar import source
 from backends.native.jit import level
 from backends.native.shared import ModuleText, shared
@@ -31,7 +31,7 @@ _EXPORTS: Final = {
 class Parser:
     """Compiled functions of a form, and where the fields of the record `Ingest` lie, in words.
 
-    `sizes`: bytes of an item of each column; `live`: which columns somebody reads.
+    `sizes`: bytes of an item of each column; `live`: which columns it fills; `stated`: which the file does not have.
     """
 
     code: Code
@@ -39,6 +39,7 @@ class Parser:
     count: int
     sizes: tuple[int, ...]
     live: tuple[bool, ...]
+    stated: tuple[bool, ...]
 
 
 @cache
@@ -63,7 +64,7 @@ def parser(form: Form) -> Parser:
     effort = level()
     code = shared(f"ingest {effort} {form.format} {form.delimiter} {source(form)}", make, effort)
     count, words = code.facts
-    return Parser(code, words, count, sizes(form.type), live(form))
+    return Parser(code, words, count, sizes(form.type), live(form), stated(form))
 
 
 def _joined(unit: Unit, known: Unit) -> Unit:

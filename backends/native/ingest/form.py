@@ -70,13 +70,17 @@ class FormField:
 
 @frozen
 class Form:
-    """What a parser is made for. `places`: the column of a file of `width` columns that each field is (CSV, TSV)."""
+    """What a parser is made for. `given`: the fields that are not in the file.
+
+    `places`: the column of a file of `width` columns that each of the others is (CSV, TSV).
+    """
 
     format: str
     type: t.Type
     used: frozenset[str] | None = None
     width: int = 0
     places: tuple[int, ...] = ()
+    given: frozenset[str] = frozenset()
 
     @property
     def delimited(self) -> bool:
@@ -89,22 +93,32 @@ class Form:
         return "\t" if self.format == "tsv" else ","
 
     def fields(self) -> tuple[FormField, ...] | None:
-        """The fields, or None if there are some that this parser does not know."""
+        """The fields in the file, or None if there are some that this parser does not know."""
         if self.format == "lines":
             return (FormField("value", t.BYTES, optional=False, value=0, live=True),)
         named = self.type.fields if isinstance(self.type, t.Record) else (("value", self.type),)
         live = [
             self.used is None or name in self.used or not isinstance(self.type, t.Record) for name, _ in named
         ]
-        return _fields(named, live, 0, len(named) + 2, nested=self.format == "jsonl")
+        count = len(named) - len(self.given) + 2
+        return _fields(named, live, 0, count, nested=self.format == "jsonl", given=self.given)
 
 
 def _fields(
-    named: Iterable[tuple[str, t.Type]], live: Iterable[bool], column: int, follow: int, *, nested: bool
+    named: Iterable[tuple[str, t.Type]],
+    live: Iterable[bool],
+    column: int,
+    follow: int,
+    *,
+    nested: bool,
+    given: frozenset[str] = frozenset(),
 ) -> tuple[FormField, ...] | None:
     """Fields whose columns begin at `column`; the guesses of the records in them lie from `follow` on."""
     found: list[FormField] = []
     for (name, type_), used in zip(named, live, strict=True):
+        if name in given:
+            column += len(sizes(type_))
+            continue
         optional = isinstance(type_, t.Optional)
         inner = type_.inner if isinstance(type_, t.Optional) else type_
         column += optional
@@ -167,5 +181,15 @@ def sizes(type_: t.Type) -> tuple[int, ...]:
 
 
 def live(form: Form) -> tuple[bool, ...]:
-    """Which columns somebody reads."""
-    return tuple(field.live for field in form.fields() or () for _ in range(field.width))
+    """Which columns are read, because somebody wants them."""
+    found = [False] * len(sizes(form.type))
+    for field in form.fields() or ():
+        begin = field.value - field.optional
+        found[begin : begin + field.width] = [field.live] * field.width
+    return tuple(found)
+
+
+def stated(form: Form) -> tuple[bool, ...]:
+    """Which columns are those of fields that are not in the file."""
+    named = form.type.fields if isinstance(form.type, t.Record) else (("value", form.type),)
+    return tuple(name in form.given for name, type_ in named for _ in sizes(type_))

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from backends.native import pages
 from backends.native.batch import Batch
+from backends.native.ingest.form import sizes
 from backends.native.ingest.memory import address
 from river.classes import define, field, frozen
 from river.io import delimited
 from river.lang import types as t
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from backends.native.ingest.code import Parser
     from backends.native.ingest.form import Form
@@ -103,10 +104,36 @@ class _Left:
 
 
 @define(eq=False)
+class GivenColumns:
+    """Columns that have one value in all rows, those of the fields of `one`: a batch of one row."""
+
+    one: Batch
+    _made: tuple[int, list[bytearray]] = field(default=(0, []), init=False)
+
+    @staticmethod
+    def of(type_: t.Type, given: Mapping[str, Any]) -> GivenColumns:
+        """The columns of the fields that are `given`."""
+        fields = type_.fields if isinstance(type_, t.Record) else ()
+        stated = tuple(each for each in fields if each[0] in given)
+        return GivenColumns(Batch.of(t.Record(stated), [tuple(given[name] for name, _ in stated)]))
+
+    def columns(self, rows: int, lease: Lease) -> list[int]:
+        """Where they lie, of so many rows at least, for as long as `lease` is held."""
+        known, found = self._made
+        if known < rows:
+            steps = zip(self.one.addresses, sizes(self.one.type), strict=True)
+            found = [bytearray(ctypes.string_at(at, size) * rows) for at, size in steps]
+            self._made = rows, found
+        lease.others += (self.one, found)
+        return [address(column) for column in found]
+
+
+@define(eq=False)
 class Parse:
     """One block while it is parsed. `expected`: rows per byte; `follow`: see `Reader`.
 
     `most`: it is parsed no further than about so many bad rows, and `stop` is then where it goes on; None: to its end.
+    `given`: the columns that the file does not have.
     """
 
     form: Form
@@ -119,6 +146,7 @@ class Parse:
     expected: float
     follow: bytearray
     most: int | None = None
+    given: GivenColumns | None = None
     segments: list[Segment] = field(factory=list[Segment])
     rows: int = 0
     bad: int = 0
@@ -168,6 +196,7 @@ class Parse:
     def _columns(self, room: int) -> list[int]:
         """Columns for so many rows; what nobody reads is zero."""
         used = self.parser.live
+        known = iter(() if self.given is None else self.given.columns(room, self.lease))
         spaces = [-(-size * room // _ALIGNED) * _ALIGNED for size in self.parser.sizes]
         at = address(self.lease.take(sum(compress(spaces, used)) + _ALIGNED))
         zeros = 0
@@ -175,8 +204,8 @@ class Parse:
             self.lease.others.append(nothing := pages.zeros(max(spaces)))
             zeros = address(nothing)
         addresses: list[int] = []
-        for space, wanted in zip(spaces, used, strict=True):
-            addresses.append(at if wanted else zeros)
+        for space, wanted, stated in zip(spaces, used, self.parser.stated, strict=True):
+            addresses.append(next(known) if stated else at if wanted else zeros)
             at += space if wanted else 0
         return addresses
 

@@ -19,11 +19,12 @@ from backends.native.ingest.delivery import Delivery
 from backends.native.ingest.form import Form, covered, guesses
 from backends.native.ingest.lateness import may_wait
 from backends.native.ingest.memory import Lease, Pool
-from backends.native.ingest.parse import EDGE, Parse, Segment, cut, parts
+from backends.native.ingest.parse import EDGE, GivenColumns, Parse, Segment, cut, parts
 from river.classes import define, evolve, field, frozen
 from river.diagnostics import Rejected
 from river.io.delimited import CellTable
 from river.io.errors import unreadable
+from river.io.given import Filled
 from river.io.order import Ordering
 from river.io.schema import columns
 from river.io.sources import unpacked
@@ -69,9 +70,12 @@ def form_of(source: ItemSource, used: frozenset[str] | None = None) -> Form | No
     file = source.file
     if file is None:
         return None
-    table = file.reader if isinstance(file.reader, CellTable) else None
+    rules, given = file.reader, frozenset[str]()
+    if isinstance(rules, Filled):
+        rules, given = rules.inner, frozenset(rules.given)
+    table = rules if isinstance(rules, CellTable) else None
     width, places = (table.width, tuple(table.places)) if table else (0, ())
-    form = Form(file.format, file.type, used if used is None else used | _keys(file), width, places)
+    form = Form(file.format, file.type, used if used is None else used | _keys(file), width, places, given)
     if not covered(form) or (file.key is not None and not is_number(columns(file.type)[file.key][1])):
         return None
     if file.key is not None and file.lateness and not may_wait(file.type, file.key):
@@ -130,7 +134,7 @@ class RecordBlock:
         lease.others.append(self.lease)
         task = Parse(
             reader.form, reader.parser, reader.file.reader, lease, self.data, self.start, self.stop, reader.expected,
-            bytearray(reader.follow), 1 if reader.file.refusals.stops else None,
+            bytearray(reader.follow), 1 if reader.file.refusals.stops else None, reader.given,
         )  # fmt: skip
         lines = task.run(header=self.header)
         reader.expected, reader.follow = task.rows / (task.stop - task.start), bytes(task.follow)
@@ -218,6 +222,7 @@ class Reader:
     parser: Parser = field(init=False, repr=False)
     pool: Pool = field(factory=Pool, repr=False)
     ordering: Ordering | None = field(init=False, repr=False)
+    given: GivenColumns | None = field(init=False, repr=False)
     _delivery: Delivery = field(init=False, repr=False)
     _bytes: _Bytes | None = field(default=None, init=False, repr=False)
     ends: bool = field(default=True, init=False)
@@ -231,6 +236,8 @@ class Reader:
         self.ordering = None if key is None else Ordering(self.form.type, key, late, self.file.origin)
         self._delivery = Delivery(self.form.type, self.file.refusals, self.ordering)
         self.follow = guesses(self.form)
+        rules = self.file.reader
+        self.given = GivenColumns.of(self.form.type, rules.given) if isinstance(rules, Filled) else None
 
     def begin(self, place: int, lines: int, given: int | None, stop: int | None = None) -> None:
         """Reads from a place where a record begins, behind so many lines, and items up to key `given`.
