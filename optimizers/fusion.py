@@ -41,7 +41,6 @@ from river.il.costs import costs
 from river.il.forwards import forwarded
 from river.il.model import instance_model
 from river.il.program import Annotation, Program, Queue, Use
-from river.il.verify import verify
 from river.lang import syntax as s
 from river.lang import typed
 from river.lang import types as t
@@ -382,7 +381,7 @@ def _ordered(first: g.Instance, second: g.Instance) -> bool:
 def _unsaid(verified: Verified, program: Program) -> bool:
     """Whether the only thing wrong with the fused program is that it does not state its marks."""
     try:
-        verify(program, verified.library)
+        verified.become(program)
     except Rejected as rejected:
         if any(d.code != "il-mark" for d in rejected.diagnostics):
             raise

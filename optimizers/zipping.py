@@ -12,7 +12,7 @@ from __future__ import annotations
 from itertools import cycle
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from optimizers.queries import Names, again, changed, downstream, joint, source, successors, topological
+from optimizers.queries import Alike, Names, changed, downstream, joint, source, successors, topological
 from optimizers.windows import filled, sent
 from river.classes import evolve, frozen
 from river.diagnostics import Note
@@ -68,13 +68,17 @@ class Zipping:
         return None if reason is None else Note(f"{both} stay apart: {reason}", second.use.span)
 
     def rewrite(self, verified: Verified, site: Site, /) -> Program:
-        graph = verified.graph
-        first, second = graph.instances[site.first], graph.instances[site.second]
-        one, other = source(verified, first.use.operator), source(verified, second.use.operator)
-        assert isinstance(one, s.Operator)  # noqa: S101 - the guard has approved
-        assert isinstance(other, s.Operator)  # noqa: S101 - the guard has approved
-        made = _split(first, second, one, other) if site.split else _joined(first, second, one, other)
-        return _put(verified, first, second, made)
+        return _zipped(verified, [_made(verified, site)])
+
+    def together(self, verified: Verified, sites: Sequence[Site], /) -> Program:
+        """Those that have no operator in common. A join feeds one, and one feeds a split, so that no circle arises."""
+        taken: set[int] = set()
+        found: list[_Zipped] = []
+        for site in sites:
+            if taken.isdisjoint((site.first, site.second)):
+                found.append(_made(verified, site))
+                taken |= {site.first, site.second}
+        return _zipped(verified, found)
 
 
 # ------------------------------------------------------------------------------------------------------------- policy
@@ -226,18 +230,50 @@ def _out(phase: typed.PhaseHandler) -> int:
 class _Zipped:
     """The operator in place of two, and what it is connected with."""
 
+    first: g.Instance
+    second: g.Instance
     operator: s.Operator
     ins: tuple[str, ...]
     outs: tuple[str, ...]
 
 
-def _put(verified: Verified, first: g.Instance, second: g.Instance, made: _Zipped) -> Program:
-    """The program with one use in place of two; an operator that is there already serves again."""
+def _made(verified: Verified, site: Site) -> _Zipped:
+    """What a site becomes."""
+    graph = verified.graph
+    first, second = graph.instances[site.first], graph.instances[site.second]
+    one, other = source(verified, first.use.operator), source(verified, second.use.operator)
+    assert isinstance(one, s.Operator)  # noqa: S101 - the guard has approved
+    assert isinstance(other, s.Operator)  # noqa: S101 - the guard has approved
+    return _split(first, second, one, other) if site.split else _joined(first, second, one, other)
+
+
+def _zipped(verified: Verified, found: Sequence[_Zipped]) -> Program:
+    """The program with one use in place of the two of each; an operator that is there already serves again."""
     program = verified.program
-    operator = evolve(
-        made.operator, name=Names(program).operator(joint(first.use.operator, second.use.operator))
-    )
-    known = again(program.decls, operator)
+    names, known, added = Names(program), Alike(program.decls), list[s.Operator]()
+    uses: dict[int, Use | None] = {}
+    inner: set[str] = set()
+    for each in found:
+        first, second = each.first, each.second
+        name = known.name(each.operator)
+        if name is None:
+            name = names.operator(joint(first.use.operator, second.use.operator))
+            added.append(evolve(each.operator, name=name))
+            known.add(added[-1])
+        uses[id(first.use)], uses[id(second.use)] = None, _use(each, name)
+        inner |= set(first.outs) & set(second.ins)
+
+    def change(decl: Decl) -> Decl | None:
+        if isinstance(decl, Use):
+            return uses.get(id(decl), decl)
+        return None if isinstance(decl, Queue) and decl.name in inner else decl
+
+    return changed(program, change, added)
+
+
+def _use(made: _Zipped, operator: str) -> Use:
+    """The use in place of two."""
+    first, second = made.first, made.second
     variables = tuple(f"${v}" for v in (*first.variables, *second.variables))
     written = tuple(
         f"${name}"
@@ -249,24 +285,14 @@ def _put(verified: Verified, first: g.Instance, second: g.Instance, made: _Zippe
     kept = (
         each for each in every if each.name not in ("Apart", "Cost")
     )  # which speak of the items of one of them
-    said = (*kept, *together((first.use, second.use)))
-    use = Use(
+    return Use(
         (*made.outs, *written),
-        known or operator.name,
+        operator,
         (*made.ins, *variables),
-        said,
+        (*kept, *together((first.use, second.use))),
         (*first.use.within, *second.use.within),
         span=second.use.span,
     )
-    inner = set(first.outs) & set(second.ins)
-
-    def change(decl: Decl) -> Decl | None:
-        if decl is second.use:
-            return use
-        gone = decl is first.use or (isinstance(decl, Queue) and decl.name in inner)
-        return None if gone else decl
-
-    return changed(program, change, () if known else (operator,))
 
 
 def _joined(first: g.Instance, second: g.Instance, join: s.Operator, reader: s.Operator) -> _Zipped:
@@ -301,6 +327,8 @@ def _joined(first: g.Instance, second: g.Instance, join: s.Operator, reader: s.O
             case _:
                 handlers.append(handler)
     return _Zipped(
+        first,
+        second,
         evolve(
             reader,
             ports=(*reader.ports[:at], *new, *reader.ports[at + 1 :]),
@@ -377,6 +405,8 @@ def _split(first: g.Instance, second: g.Instance, sender: s.Operator, split: s.O
         return rebuild(handler, rewrite)
 
     return _Zipped(
+        first,
+        second,
         evolve(
             sender,
             outs=(*sender.outs[:at], *new, *sender.outs[at + 1 :]),

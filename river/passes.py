@@ -58,12 +58,16 @@ class Verified:
         """The program, verified. Raises: Rejected with every error."""
         return cls(program, verify(program, library), library)
 
+    def become(self, program: Program) -> Verified:
+        """What a pass has made of it, verified: all of it, but not the parts that it has kept. Raises: Rejected with every error."""
+        return Verified(program, verify(program, self.library, self.graph), self.library)
+
     def rewritten(self, one: Pass[Site], site: Site) -> Verified:
         """The program with a site rewritten, verified; what a guard has tried is not made again. Raises: Rejected."""
         for tried, at, found in self._tried:
             if tried is one and at is site:
                 return found
-        found = Verified.of(one.rewrite(self, site), self.library)
+        found = self.become(one.rewrite(self, site))
         self._tried[:] = [(one, site, found)]
         return found
 
@@ -171,7 +175,7 @@ def _several(one: Together[Any], before: Verified, sites: Sequence[object]) -> V
     if len(approved) < 2:
         return None
     try:
-        after = Verified.of(one.together(before, approved), before.library)
+        after = before.become(one.together(before, approved))
     except Rejected:
         return None
     return after if _alike(before, after) is None else None

@@ -52,8 +52,11 @@ P = ParamSpec("P")
 KEYS = (t.I64, t.I32, t.U64, t.TIME, t.DURATION)
 
 
-def verify(program: Program, library: Library) -> Graph:
+def verify(program: Program, library: Library, before: Graph | None = None) -> Graph:
     """The program with every name resolved, every operator checked and every queue typed.
+
+    `before`: the verified program, with the same library, that this one was made of. A use that stands in both, of the same
+    operator, was right there: what is asked of a use alone is not asked of it again.
 
     Raises: Rejected with all errors: il-duplicate-name, il-unknown-operator, il-unknown-queue, il-unknown-variable,
         il-arity, il-queue-type, il-queue-key, il-producers, il-consumers, il-input-produced, il-output-consumed,
@@ -62,7 +65,8 @@ def verify(program: Program, library: Library) -> Graph:
         of templates, and the checker's own.
     """
     room()
-    return _Verifier(program, library).graph()
+    known = {} if before is None else {id(instance.use): instance for instance in before.instances}
+    return _Verifier(program, library, known).graph()
 
 
 # ------------------------------------------------------------------------------------------------------------ memory
@@ -119,33 +123,34 @@ def _mistakes(template: Same[s.Template]) -> tuple[Diagnostic, ...]:
 
 @frozen
 class _Side:
-    """A use's end of a queue: what the operator says about it."""
+    """A use's end of a queue: what the operator says about it. `what`: whether it is an input or an output of the operator."""
 
+    what: str
     end: End
     use: Use
     type: t.Type
     by: str | None
     name: str
 
-    def seen(self, what: str) -> _Seen:
-        """The side, for a comparison."""
-        return _Seen(f"{what} `{self.name}` of `{self.use.operator}`", self.type, self.by, self.use.span)
+    @property
+    def span(self) -> Span | None:
+        """Where the use stands."""
+        return self.use.span
 
-
-@frozen
-class _Seen:
-    """What one side says of a queue, and how the side is called."""
-
-    side: str
-    type: t.Type
-    by: str | None
-    span: Span | None
+    @property
+    def side(self) -> str:
+        """How people call it."""
+        return f"{self.what} `{self.name}` of `{self.use.operator}`"
 
 
 @define
 class _Verifier:
+    """`known`: by the identity of uses that were right in another program, what these are; `new`: those that were in none."""
+
     program: Program
     library: Library
+    known: Mapping[int, Instance]
+    new: list[Instance] = field(factory=list[Instance])
     errors: list[Diagnostic] = field(factory=list[Diagnostic])
     scope: Scope = field(init=False)
 
@@ -176,7 +181,7 @@ class _Verifier:
             self.guarded(border, decl)
         results = self.results(variables)
         views = self.views(variables | self.combined(results, variables))
-        for instance in instances:
+        for instance in self.new:
             self.marks(instance)
             self.steadiness(instance)
             items = [port.type for port in instance.operator.ports]
@@ -351,19 +356,26 @@ class _Verifier:
                 self.error("il-unknown-operator", f"unknown operator `{use.operator}`", use.span, help=help_)
                 continue
             operator = operators[use.operator]
-            if operator is not None:
-                instance = Instance(
-                    len(found), use, operator, _queues(use.ins), _queues(use.outs), _variables(use.ins)
-                )
-                if self.fits(instance):
-                    self.instance_variables(instance, variables)
-                    found.append(instance)
+            if operator is None:
+                continue
+            known = self.known.get(id(use))
+            right = known is not None and known.operator is operator
+            if known is not None and right:
+                instance = Instance(len(found), use, operator, known.ins, known.outs, known.variables)
+            else:
+                ends = _queues(use.ins), _queues(use.outs), _variables(use.ins)
+                instance = Instance(len(found), use, operator, *ends)
+                if not self.fits(instance):
+                    continue
+                self.new.append(instance)
+            if instance.variables or not right:
+                self.instance_variables(instance, variables)
+            found.append(instance)
         return tuple(found)
 
     def fits(self, instance: Instance) -> bool:
         """Whether the use has as many ends as its operator; notes what is wrong."""
         use, operator = instance.use, instance.operator
-        note = Note("its signature", operator.span)
         fine = True
         for what, given, wanted in (
             ("input", instance.ins, operator.ports),
@@ -373,7 +385,7 @@ class _Verifier:
             if len(given) != len(wanted):
                 wants = f"{len(wanted)} {what}{'s' * (len(wanted) != 1)}"
                 message = f"`{use.operator}` has {wants}, {len(given)} given"
-                self.error("il-arity", message, use.span, note)
+                self.error("il-arity", message, use.span, Note("its signature", operator.span))
                 fine = False
         return fine
 
@@ -417,13 +429,11 @@ class _Verifier:
         consumers: dict[str, list[_Side]] = {}
         for i in instances:
             for k, (name, out) in enumerate(zip(i.outs, i.operator.outs, strict=True)):
-                producers.setdefault(name, []).append(
-                    _Side(End(i.index, k), i.use, out.type, out.by, out.name)
-                )
+                side = _Side("output", End(i.index, k), i.use, out.type, out.by, out.name)
+                producers.setdefault(name, []).append(side)
             for k, (name, port) in enumerate(zip(i.ins, i.operator.ports, strict=True)):
-                consumers.setdefault(name, []).append(
-                    _Side(End(i.index, k), i.use, port.type, port.by, port.name)
-                )
+                side = _Side("input", End(i.index, k), i.use, port.type, port.by, port.name)
+                consumers.setdefault(name, []).append(side)
         complete = len(instances) == len(self.program.uses)  # a refused use may have been the missing end
         found: dict[str, Queue] = {}
         for name in dict.fromkeys([*declared, *producers, *consumers]):
@@ -493,20 +503,17 @@ class _Verifier:
         self, name: str, declared: _Declared | None, producer: _Side | None, consumer: _Side | None
     ) -> None:
         """Refuses a queue on whose type or key its declaration and its ends do not agree."""
-        made: _Seen | None = None
-        if producer is not None:
-            made = producer.seen("output")
         if declared is not None and declared.type is not None:
-            stated = _Seen("its declaration", declared.type, declared.by, declared.decl.span)
-            if made is not None:
-                self.compare(name, made, stated, both=True)
-            made = stated
-        if consumer is not None and made is not None:
-            self.compare(name, made, consumer.seen("input"), both=False)
+            if producer is not None:
+                self.compare(name, producer, declared, both=True)
+            if consumer is not None:
+                self.compare(name, declared, consumer, both=False)
+        elif producer is not None and consumer is not None:
+            self.compare(name, producer, consumer, both=False)
 
-    def compare(self, name: str, made: _Seen, taken: _Seen, *, both: bool) -> None:
+    def compare(self, name: str, made: _Side | _Declared, taken: _Side | _Declared, *, both: bool) -> None:
         """Refuses two sides of a queue that differ; a side that does not order takes any order, unless `both` must."""
-        if made.type != taken.type:
+        if made.type != taken.type and made.type is not None and taken.type is not None:
             made_type, taken_type = show(made.type), show(taken.type)
             message = (
                 f"queue `{name}` carries `{made_type}` by {made.side}, but `{taken_type}` by {taken.side}"
@@ -674,9 +681,21 @@ def _place(place: Span | None, use: Span | None) -> tuple[Span | None, Note]:
 
 @frozen
 class _Declared:
+    """What the program says of a queue; `type`: None where it is refused."""
+
     decl: Input | QueueDecl | Output
     type: t.Type | None
     by: str | None
+
+    @property
+    def span(self) -> Span | None:
+        """Where it says so."""
+        return self.decl.span
+
+    @property
+    def side(self) -> str:
+        """How people call it."""
+        return "its declaration"
 
 
 def _ordered(by: str | None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from river.diagnostics import Rejected, render
+from river.diagnostics import Diagnostic, Rejected, render
 from river.il import annotations
 from river.il.annotations import Annotations, Fuse, Group, Keys, Parallel, Region
 from river.il.graph import End, Graph
@@ -96,6 +96,56 @@ def test_verifying_again_checks_nothing_again() -> None:
     before = module._operator.cache_info().misses
     verify(text, LIBRARY)
     assert module._operator.cache_info().misses == before
+
+
+REWRITTEN = f"""{FORWARD}{COUNT}operator d = std.duplicate<T = R, n = 2>;
+operator expire(x: R by n; $w: deque<R>) -> (o: R by n) {{
+  on x(v) {{ push_back($w, v); emit o v; }}
+  on mark(k) {{ while len($w) > 0 and front($w).n < k {{ let v = pop_front($w); }} mark o k; }} }}
+input a: R; input b: R by n; output c: R; output e: R; output g: R by n;
+var $v: map<string, i64> = {{}}; var $w: deque<R> = [];
+(p, q) <- d(a);
+(c, $v) <- count(p, $v);
+@Parallel(2) @Region(r, round_robin) (e) <- pass(q);
+@Steady() (g, $w) <- expire(b, $w);
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "codes"),
+    [
+        ("", "", []),
+        ("output c: R;", "output c: R; ", []),
+        ("(c, $v) <- count(p, $v);", "(s) <- pass(p); (c, $v) <- count(s, $v);", []),
+        ("(p, q) <- d(a);", "(q, p) <- d(a);", []),
+        ("emit o v; } }", "emit o {k: v.k, n: v.n}; } }", ["lang-missing-field"]),
+        ("(o: R) { on x(v) { emit o v; } }", "(o: i64) { on x(v) { emit o v.n; } }", ["il-queue-type"]),
+        ("(p, q) <- d(a);", "", ["il-unknown-queue", "il-unknown-queue"]),
+        ("(c, $v) <- count(p, $v);", "(c) <- count(p, $v);", ["il-variable-written"]),
+        ("$v: map<string, i64> =", "$v: map<string, i32> =", ["il-variable-type"]),
+        ("var $v: map<string, i64> = {};", "", ["il-unknown-variable"]),
+        ("@Steady() ", "", ["il-mark-counted"]),
+        ("round_robin", "robin", ["il-region"]),
+        ("output g: R by n;", "output g: R;", ["il-queue-key"]),
+        ("(e) <- pass(q);", "(e) <- pass(p);", ["il-consumers", "il-no-consumer"]),
+        ("(e) <- pass(q);", "(e) <- pass(q, q);", ["il-arity"]),
+    ],
+)  # fmt: skip
+def test_of_a_rewriting_all_is_seen_that_is_new(old: str, new: str, codes: list[str]) -> None:
+    """What it has of the program before, the same objects, is taken for right; nothing else is."""
+    before, text = program(REWRITTEN), program(REWRITTEN.replace(old, new, 1))
+    kept = {decl: decl for decl in before.decls}
+    after = Program(tuple(kept.get(decl, decl) for decl in text.decls))
+
+    def seen(known: Graph | None) -> Graph | list[Diagnostic]:
+        try:
+            return verify(after, LIBRARY, known)
+        except Rejected as rejected:
+            return list(rejected.diagnostics)
+
+    found = seen(verify(before, LIBRARY))
+    assert found == seen(None)
+    assert [each.code for each in found] == codes if isinstance(found, list) else not codes
 
 
 def test_a_call_that_gives_several_first_values_is_made_once() -> None:
