@@ -59,7 +59,7 @@ class Verified:
         return cls(program, verify(program, library), library)
 
     def become(self, program: Program) -> Verified:
-        """What a pass has made of it, verified: all of it, but not the parts that it has kept. Raises: Rejected with every error."""
+        """What a pass has made of it, verified, but for the parts that it has kept. Raises: Rejected with every error."""
         return Verified(program, verify(program, self.library, self.graph), self.library)
 
     def rewritten(self, one: Pass[Site], site: Site) -> Verified:

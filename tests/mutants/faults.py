@@ -1822,6 +1822,14 @@ IL: Final = (
         "tests/river/test_erase.py::test_the_stated_rate_holds",
     ),
     Mutant(
+        "uses-kept-of-other-operators",
+        "a use that a pass has kept is not looked at again though its operator is another one",
+        "river/il/verify.py",
+        "right = known is not None and known.operator is operator",
+        "right = known is not None",
+        "tests/river/test_verify.py::test_of_a_rewriting_all_is_seen_that_is_new",
+    ),
+    Mutant(
         "shared-variable-is-deterministic",
         "two operators with one variable count as deterministic by construction",
         "river/il/verify.py",

@@ -102,6 +102,23 @@ def test_turns_that_are_consumed_or_sent_as_a_whole_go(text: str) -> None:
     assert len(after.uses) < len(program(text).uses) or "map" in text
 
 
+def test_joins_and_splits_that_are_apart_go_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program of many is verified a few times, not once for each of them; equal operators become one again."""
+    ins = "".join(f"input x{i}: i64; input y{i}: i64; output p{i}: i64; output q{i}: i64; " for i in range(8))
+    uses = "".join(f"(a{i}) <- join2(x{i}, y{i}); (b{i}) <- quad(a{i}); " for i in range(8))
+    uses += "".join(f"(c{i}) <- two(b{i}); (p{i}, q{i}) <- split2(c{i}); " for i in range(8))
+    before, seen = program(ins + uses), list[object]()
+    monkeypatch.setattr("river.passes.verify", lambda *given: seen.append(given) or verify(*given))
+    after = apply(before, (Zipping(),), Platform(2), LIBRARY).program
+    assert (len(seen), len(after.uses), len({use.operator for use in after.uses})) == (2, 16, 2)
+    monkeypatch.undo()
+    check_same(
+        verify(before, LIBRARY),
+        verify(after, LIBRARY),
+        {f"{x}{i}": [1, 2, 3, i] for x in "xy" for i in range(8)},
+    )
+
+
 def test_items_stand_for_themselves_where_indices_are_numbers() -> None:
     assert "let w" not in pretty(passed(XY + "(a) <- join2(x, y); (p) <- ahead(a);", Zipping()))
     assert "let w: array<i64, 4> = [" in pretty(passed(XY + "(a) <- join2(x, y); (p) <- quad(a);", Zipping()))
