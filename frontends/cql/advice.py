@@ -56,8 +56,8 @@ INSTEAD = {
     "unknown": "it is written `is null`",
     "apply": "a query that reads columns of the rows before it stands in an expression: `(select ...)`",
     "bernoulli": "rows are not sampled",
-    "create": "declare it: `name: stream = select ...;`",
-    "insert": "declare it: `name: stream = select ...;`",
+    "create": "it is a declaration of its own: `create view v as select ...;`",
+    "insert": "it is a declaration of its own: `insert into v select ...;`",
     "delete": "rows of a relation go by changes with `-`",
     "update": "rows of a relation change by `-` and `+`",
     "merge": "rows of a relation come and go by changes",
@@ -88,7 +88,7 @@ def advised(found: Diagnostic) -> Diagnostic:
     """A word of SQL's that CQL does not have, with what does instead."""
     if found.span is None:
         return found
-    span, word = found.span, found.span.text.lower()
+    span, word = found.span, found.span.text.lower().partition(" ")[0]
     text = span.source.text
     before = re.search(LAST_WORD, text[: span.start])  # a word of SQL's may have been read as a name
     if word not in INSTEAD and before is not None and before[1].lower() in INSTEAD:

@@ -353,6 +353,8 @@ class _Checker:
         self.removable(sources, relation)
         monotonic = closed.grows(sources, relation) and all(self.grows(source) for source in sources)
         operator = query.operator
+        if decl.kind == "query" and operator is None and not monotonic:
+            kind = "relation"
         if kind == "stream" and operator is None:
             if not monotonic:
                 message = "this relation may lose rows, so it is no stream by itself"

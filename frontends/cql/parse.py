@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, cast
 
 from frontends.cql import syntax as c
+from frontends.cql.dialects import Insertion, Watermark, declared, filled, kind_of, settled
 from frontends.cql.ksql import in_groups, windows_said, within_said
 from frontends.cql.lateral import without_lateral
 from frontends.cql.ranked import numbered
@@ -111,7 +112,7 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
     """`cql/grammar.lark`."""
 
     def program(self, tree: Tree[Token], args: Args) -> c.Program:
-        decls = tuple(arg for arg in args if isinstance(arg, c.Decl))
+        decls = settled([arg for arg in args if isinstance(arg, c.Decl | Insertion)])
         ends = [arg for arg in args if isinstance(arg, bool)]
         ticks = [arg for arg in args if isinstance(arg, c.Length)]
         if len(ends) > 1 or len(ticks) > 1:
@@ -174,6 +175,44 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
             self.token_span(name), hidden=hidden is not None, stamp=None if column is not None else by,
             span=self.span(tree),
         )  # fmt: skip
+
+    def asked(self, tree: Tree[Token], args: Args) -> c.Decl:
+        *name, query = args
+        given = str(name[0]) if name else ""
+        where = self.token_span(name[0]) if name else query.span
+        return c.Decl(given, None, "query", None, query, name_span=where, span=self.span(tree))
+
+    def table_column(self, tree: Tree[Token], args: Args) -> s.FieldType:
+        name, type_ = args
+        return s.FieldType(str(name), type_, span=self.span(tree))
+
+    def watermark(self, tree: Tree[Token], args: Args) -> Watermark:
+        return Watermark(str(args[0]).split()[2].strip('`"'))
+
+    def created(self, tree: Tree[Token], args: Args) -> c.Decl:
+        word, name, *parts = args
+        columns = tuple(part for part in parts if isinstance(part, s.FieldType))
+        stamps = [part.column for part in parts if isinstance(part, Watermark)]
+        span = self.span(tree)
+        type_ = s.RecordType(columns, span=span)
+        decl = declared(str(name), kind_of(str(word)), type_, stamps)
+        return evolve(decl, name_span=self.token_span(name), span=span)
+
+    def created_as(self, tree: Tree[Token], args: Args) -> c.Decl:
+        word, name, columns, query = args
+        query = query if columns is None else evolve(query, columns=columns)
+        kind = "stream" if kind_of(str(word)) == "stream" else "query"
+        where = self.token_span(name)
+        return c.Decl(str(name), None, kind, None, query, name_span=where, span=self.span(tree))
+
+    def named_view(self, tree: Tree[Token], args: Args) -> c.Decl:
+        query, *declaration = args
+        return filled(self.created(tree, declaration), query)
+
+    def inserted(self, tree: Tree[Token], args: Args) -> Insertion:
+        name, columns, query = args
+        query = query if columns is None else evolve(query, columns=columns)
+        return Insertion(str(name), query, self.token_span(name), span=self.span(tree))
 
     def hidden_word(self, tree: Tree[Token], args: Args) -> bool:
         return True

@@ -140,7 +140,9 @@ class Derived(Source):
 
 @frozen
 class Decl(s.Node):
-    """`name: {fields} stream by stamp = query;`; `kind` is stream or relation. `name_span`: the name alone.
+    """`name: {fields} stream by stamp = query;`.
+
+    `kind` is stream or relation; or query: a stream, if the text says so or no row ever goes. `name_span`: the name alone.
 
     `inner`: it stands inside of another query, and `flatten` has named it. `hidden`: `*` leaves out its time stamp.
     `stamp`: what the time stamp of a row is, if it is no column.

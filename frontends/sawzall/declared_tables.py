@@ -193,13 +193,13 @@ def index_type(checker: Checker, element: a.Element) -> t.Type:
 
 def weight_type(checker: Checker, item: a.TableType) -> t.Type | None:
     """The type of the weight."""
-    takes = KINDS[item.kind].weight
+    takes, counts = KINDS[item.kind].weight, KINDS[item.kind].counts
     if item.weight is None:
-        if takes is not None:
+        if takes is not None and not counts:
             raise checker.report.error(
                 "sawzall-table", f"`{item.kind}` needs a weight", item.kind_span, "... weight w: int"
             )
-        return None
+        return t.I64 if counts else None
     type_ = plain(checker.type(item.weight.type))
     finite(checker, type_, item.weight.span)
     if takes is None:
@@ -247,7 +247,8 @@ def table_of(
     values = (
         value.fields if isinstance(value, t.Record) and whole else ((named(item.value.name, "value"), value),)
     )
-    weights = () if weight is None or item.weight is None else ((named(item.weight.name, "weight"), weight),)
+    weighs = None if item.weight is None else item.weight.name
+    weights = () if weight is None else ((named(weighs, "weight"), weight),)
     if kept_name(name) in {table.name for table in checker.tables}:
         message = (
             f"another block has a table `{name}`: tables are known by their names when the run has ended"
@@ -286,19 +287,26 @@ def emit(checker: Checker, item: a.Emit) -> tuple[z.Stmt, ...]:
     exprs = checker.exprs
     index = tuple(exprs.check(e, type_) for e, (_, type_) in zip(item.index, table.index, strict=True))
     value = exprs.check(item.value, t.Record(table.value) if table.whole else table.value[0][1])
-    weight = None if item.weight is None else exprs.check(item.weight, table.weight[0][1])
-    return (z.Emit(known.index, index, value, weight, span=item.span),)
+    return (z.Emit(known.index, index, value, weight_of(checker, item, known.index), span=item.span),)
 
 
 def emit_fits(checker: Checker, item: a.Emit, table: z.Table, count: int) -> None:
-    """Refuses an `emit` that gives another number of indices than `count`, or a weight where none is taken, or none."""
+    """Refuses an `emit` that gives another number of indices than `count`."""
     if len(item.index) != count:
         indices = "index" if count == 1 else "indices"
         message = f"`{table.name}` has {count} {indices}, {len(item.index)} given"
         raise checker.report.error("sawzall-emit", message, item.table_span)
-    if (item.weight is None) != (not table.weight):
+
+
+def weight_of(checker: Checker, item: a.Emit, number: int) -> z.Expr | None:
+    """What an `emit` weighs: 1, where the table has weights and its declaration none."""
+    table, written = checker.tables[number], checker.clauses.get(number)
+    counts = bool(table.weight) and written is not None and written.weight is None
+    if (item.weight is None) != (counts or not table.weight):
         message = f"`{table.name}` {'takes no' if item.weight is not None else 'needs a'} weight"
         raise checker.report.error("sawzall-emit", message, item.span)
+    weight = s.Int(1, span=item.span) if counts else item.weight
+    return None if weight is None else checker.exprs.check(weight, table.weight[0][1])
 
 
 def emit_told(checker: Checker, item: a.Emit, number: int, written: a.TableType) -> tuple[z.Stmt, ...]:
@@ -311,7 +319,7 @@ def emit_told(checker: Checker, item: a.Emit, number: int, written: a.TableType)
     ]
     given.append((written.value.name, checker.type(written.value.type), item.value))
     nodes = [checker.exprs.check(e, type_) for _, type_, e in given]
-    weight = None if item.weight is None else checker.exprs.check(item.weight, table.weight[0][1])
+    weight = weight_of(checker, item, number)
     before: list[z.Stmt] = []
     with names.scope():
         parts: list[z.Expr] = []

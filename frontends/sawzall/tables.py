@@ -19,7 +19,8 @@ class TableKind:
     """A kind of table.
 
     `limit`: whether a number in parentheses follows, which is `least` at least; `value`: which types it takes (`wants` says so
-    in words); `weight`: which types its weight may have, None without weight; `indexed`: whether it may have indices.
+    in words); `weight`: which types its weight may have, None without weight; `counts`: whether it may be left out:
+    then each value weighs 1; `indexed`: whether it may have indices.
     """
 
     limit: Literal["never", "may", "must"]
@@ -28,6 +29,7 @@ class TableKind:
     weight: Callable[[t.Type], bool] | None = None
     least: int = 1
     indexed: bool = True
+    counts: bool = False
 
 
 def summable(type_: t.Type) -> bool:
@@ -69,7 +71,7 @@ KINDS: Mapping[str, TableKind] = MappingProxyType({
     "collection": TableKind("never", t.is_item, "anything"),
     "maximum": TableKind("must", t.is_key, "anything but maps", t.is_key),
     "minimum": TableKind("must", t.is_key, "anything but maps", t.is_key),
-    "top": TableKind("must", t.is_key, "anything but maps", _weighing(*NUMBERS)),
+    "top": TableKind("must", t.is_key, "anything but maps", _weighing(*NUMBERS), counts=True),
     "set": TableKind("may", t.is_key, "anything but maps"),
     "unique": TableKind("may", t.is_key, "anything but maps"),
     "quantile": TableKind("must", t.is_key, "anything but maps", least=2),

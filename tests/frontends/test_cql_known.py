@@ -61,6 +61,7 @@ ROWS: dict[str, tuple[tuple[str, str, str], ...]] = {
     "STREAM from Calls": (("relation", "select k, x from s u [partition by u.k rows 2 preceding where u.n > 0]",
         "select k, x from (istream(select * from s where n > 0))[partition by k rows 2] as u"),),
     "STREAM register stream": (("relation", "select k from s", "select s.k from s"),),
+    "STREAM table : register": (("relation", "select k from s", "select s.k from s"),),
     "Esper from S#time": (
         ("relation", "select k from s#time(3 sec)", "select k from s.win:time(3 sec)"),
         ("relation", "select k, x from s#length(5)", "select k, x from s[rows 5]"),
@@ -83,7 +84,7 @@ ROWS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("relation", "select x, prev(1, x) as p from s#length(3)", "select x, lag(x, 1) over (order by ts) as p from s[rows 3]"),
     ),
     "Esper select irstream": (("relation", "select k from s#length(2)", "select k from s[rows 2]"),),
-    "Esper insert into": (("stream", "select k from s", "istream(select k from s)"),),
+    "Esper, Flink insert into": (("stream", "select k from s", "istream(select k from s)"),),
     "Flink from table": (
         ("relation", "select k, window_end from table(tumble(table s, descriptor(ts), interval '4' seconds))",
          "select k, window_end from tumble(s, 4)"),
@@ -109,7 +110,8 @@ ROWS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("relation", "select n, c from s lateral view explode(split(k, 'b')) l as c",
          "select n, c from s, unnest(split(k, 'b')) as c"),
     ),
-    "Flink watermark": (("stream", "select k from s", "select s.k from s"),),
+    "Flink, ksqlDB create table S": (("stream", "select k from s", "select s.k from s"),),
+    "Flink, ksqlDB create table T": (("stream", "select k from s", "select s.k from s"),),
     "Flink row_number": (("relation",
          "select k, x from (select *, row_number() over (partition by k order by x desc) rownum from s) q where rownum <= 2",
         "select k, x from s qualify row_number() over (partition by k order by x desc) <= 2"),),
@@ -125,8 +127,8 @@ ROWS: dict[str, tuple[tuple[str, str, str], ...]] = {
          "select k, x from s qualify row_number() over (partition by k order by ts desc) = 1"),),
 }  # fmt: skip
 REFUSED = {
-    "create table t (k string)": "declare it: `name: stream = select ...;`",
-    "insert into T select k from s": "declare it: `name: stream = select ...;`",
+    "create table t (k string)": "it is a declaration of its own: `create view v as select ...;`",
+    "insert into T select k from s": "it is a declaration of its own: `insert into v select ...;`",
     "select first(x) as f from s, o": "say by what: `min_by(x, ts)`",
     "select irstream k from s": "a relation tells what comes and goes: declare it as `name: relation = select ...;`",
 }  # fmt: skip
@@ -168,3 +170,75 @@ def test_what_is_written_otherwise_is_told(query: str) -> None:
     help_line = refused.value.diagnostics[0].help
     assert help_line is not None
     assert REFUSED[query] in (None, help_line)
+
+
+DECLARED = """
+register stream S (a integer, b char(8));
+register relation R (a integer, name varchar(20) not null);
+create table T (a int primary key, w float);
+v: select a, count(*) as n from S [Range 4] group by a;
+create or replace view V (k) as select a from S where b = 'x';
+create stream U (a int);
+insert into U select a from S where a = 1;
+insert into U select a * 10 from (istream(select a from S [Rows 1]));
+insert into W (k) select name from R;
+create table X as select w from T;
+Istream(Select * From S [Rows 2]);
+select b from S where a > 1 emit changes;
+"""
+OURS = """
+S: {ts: int; a: int; b: string} stream by ts hidden;
+R: {ts: int; a: int; name: string} relation by ts;
+T: {a: int; w: float} relation;
+v: relation = select a, count(*) as n from S[range 4] group by a;
+V: stream = select a as k from S where b = 'x';
+U: {a: int} stream = select a from S where a = 1 union all select a * 10 from (istream(select a from S[rows 1]));
+W: relation = select name as k from R;
+X: stream = select w from T;
+query: stream = istream(select a, b from S[rows 2]);
+query_1: stream = select b from S where a > 1;
+"""
+
+
+def test_declarations_of_other_dialects() -> None:
+    data = {
+        "S": [(1, 1, "x"), (2, 2, "y"), (2, 1, "z"), (5, 3, "x"), (9, 1, "y")],
+        "R": [(1, "+", 1, "one"), (3, "+", 2, "two"), (4, "-", 1, "one")],
+        "T": [(1, 0.5)],
+    }
+    theirs, ours = (
+        {name: sorted(map(repr, found[name].to_pylist())) for name in found.collected}
+        for text in (DECLARED, OURS)
+        for found in [river.compile(text, lang="cql").run(data, backend="reference")]
+    )
+    assert all(ours.values())
+    assert theirs == ours
+
+
+def test_a_watermark_says_what_the_time_stamp_is() -> None:
+    text = """
+    CREATE TABLE o (k STRING, `at` TIMESTAMP(3), WATERMARK FOR `at` AS `at` - INTERVAL '1' SECOND) WITH (
+      'connector' = 'kafka', 'topic' = 'o');
+    q: select k from o;"""
+    found = river.compile(text, lang="cql").run({"o": [("a", BEGIN)]}, backend="reference")
+    assert found["q"].to_pylist() == [{"at": BEGIN, "k": "a"}]
+
+
+def test_a_script_of_stream() -> None:
+    text = """# two queries
+table : register stream S (a integer, b char(8));
+source : ../data/S.dat
+
+vquery : select a, count(*) from S [range 4 seconds] group by a;
+vtable : register relation V (a integer, n integer);
+
+query : Istream(select a, n from V where n > 1);
+dest : ../out/q1.txt
+
+query : select a from S where b = 'x';
+dest : q2.txt
+"""
+    data = {"S": [(1, 1, "x"), (2, 1, "y"), (9, 1, "x")]}
+    found = river.compile(text, lang="cql").run(data, backend="reference")
+    assert found["query"].to_pylist() == [{"ts": 2, "a": 1, "n": 2}]
+    assert found["query_1"].to_pylist() == [{"ts": 1, "a": 1}, {"ts": 9, "a": 1}]

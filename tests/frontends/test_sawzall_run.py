@@ -397,6 +397,21 @@ def test_records_inside_records(backend: str) -> None:
     ]
 
 
+def test_a_top_without_weight_counts() -> None:
+    """As in the paper: `T: table top(10) of language: string;`."""
+    text = """
+    log: {w: string} = input;
+    t: table top(2)[n: int] of w: string;
+    emit t[len(log.w)] <- log.w;
+    """
+    found = run(text, [{"w": w} for w in ("b", "a", "b", "c", "aa")], "multicore")
+    assert found["t"] == [
+        {"n": 1, "w": "b", "weight": 2},
+        {"n": 1, "w": "a", "weight": 1},
+        {"n": 2, "w": "aa", "weight": 1},
+    ]
+
+
 def test_values_are_copied() -> None:
     text = """
     r: {a: array of int} = input;
