@@ -17,6 +17,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
+from urllib.parse import unquote
 
 from backends.spark import kernels, sql
 from backends.spark.delivery import hand_over
@@ -37,10 +38,13 @@ from river.driver import (
     row_types,
     without_addresses,
 )
-from river.io.addresses import address, table
+from river.io.addresses import address, base, path_of, table
 from river.io.folders import format_in
+from river.io.given import check_given
+from river.io.several import Files, fixed, said
 from river.io.sinks import Collector
 from river.io.sources import format_of
+from river.lang import types as t
 from river.lang.scope import show
 from river.platform import here
 
@@ -50,7 +54,6 @@ if TYPE_CHECKING:
     from backends.spark import Spark
     from backends.spark.session import Session
     from river.driver import Compiled, CountedSink, Job
-    from river.lang import types as t
 
 PARQUET: Final = "parquet"
 
@@ -68,7 +71,7 @@ def run(backend: Spark, compiled: Compiled, job: Job) -> Results:
     began = time.perf_counter()
     _check(job)
     backend.plan(compiled.graph, here(), job.options)  # refuses what cannot run here, before Spark starts
-    with session(job.options.workers or here().cores, job.options.settings) as spark:
+    with session(job.options.workers or here().cores, job.options.settings, chunks=False) as spark:
         far = _AddressedRun(backend, compiled, job, spark)
         far.through()
         rows = far.rows
@@ -153,7 +156,7 @@ class _AddressedRun:
                 return given
             if not isinstance(given, str | os.PathLike):
                 return self.spark.createDataFrame(given)
-            place = Path(os.fspath(given)).absolute().as_uri()
+            place = f"file://{Path(os.fspath(given)).absolute()}"  # Hadoop takes `%20` for three signs
         try:
             if (catalog := table(place)) is not None:
                 return self.spark.read.table(catalog)
@@ -167,12 +170,33 @@ class _AddressedRun:
     def rows_of(self, name: str, place: str) -> Any:
         """The rows of files: Spark's reader reads Parquet, and River's all else, a file in a task. Raises: Rejected."""
         stated = self.job.formats.get(name)
-        if self.format(name, place) == PARQUET:
-            return self.spark.read.parquet(place)
         type_ = given_type(self.compiled.graph, name)
+        if self.format(name, place) == PARQUET:
+            return self.parquet(place, type_)
         work = kernels.OutputWork(ShippedProgram(SAME.format(type=show(type_)), ()), "rows")
         files = self.spark.read.format("binaryFile").load(place).select("path", "content")
-        return files.mapInArrow(partial(kernels.parsed, work.text(), stated), frame_schema(type_))
+        return files.mapInArrow(partial(kernels.parsed, work.text(), stated, place), frame_schema(type_))
+
+    def parquet(self, place: str, type_: t.Type) -> Any:
+        """The rows of Parquet files. Columns that the names of folders say have the program's types, and Spark guesses none.
+
+        Raises: Rejected("data-partition").
+        """
+        found = self.spark.read.parquet(place)
+        path = path_of(place)
+        files = [path_of(unquote(each)) for each in sorted(found.inputFiles())]
+        said_by = tuple(said(path, file) for file in files)
+        if not isinstance(type_, t.Record) or not any(said_by):
+            return found
+        check_given(type_, Files(tuple(files), place, None, said_by))
+        stated = {name for name, _ in said_by[0]} & {name for name, _ in type_.fields}
+        kinds = {each.name: each for each in frame_schema(type_).fields}
+        fields = [
+            *(each for each in found.schema.fields if each.name not in stated),
+            *(kinds[each] for each in stated),
+        ]
+        reader = self.spark.read.schema(import_module("pyspark.sql.types").StructType(fields))
+        return reader.option("basePath", base(place, fixed(path))).parquet(place)
 
     def format(self, name: str, place: str) -> str:
         """The format of what stands at an address, as it is stated or its name tells; Parquet if none of these does."""

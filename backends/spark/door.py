@@ -85,6 +85,24 @@ def streamed(
 
 
 @frozen
+class _Check:
+    """What must not be true of the column `seen`, and what ends the job where it is. `null`: it is that it has no value."""
+
+    seen: str
+    wrong: str
+    refusal: str
+    null: bool = False
+
+    def holds(self, then: str) -> str:
+        """A condition that ends the job or is what `then` says."""
+        return f"if({self.wrong}, {self.refusal}, {then})"
+
+    def present(self) -> str:
+        """The column, of which Spark knows that it is never null."""
+        return f"coalesce({self.seen}, {self.refusal})"
+
+
+@frozen
 class _Door:
     graph: Graph
     inputs: Mapping[str, Frame]
@@ -125,7 +143,7 @@ class _Door:
         found = relation(self.graph, output)
         checked = None if found is None else self.checked(found)
         if found is not None and checked is not None:
-            return _related(checked, found)
+            return _related(*checked, found)
         text = OutputWork(self.program, output, tuple(self.given)).text()
         schema = frame_schema(row_types(self.graph)[output])
         found = kernels.parts_of(self.graph, output)
@@ -175,17 +193,20 @@ class _Door:
 
     # -- rows of inputs
 
-    def checked(self, found: Relation) -> Frame | None:
+    def checked(self, found: Relation) -> tuple[Frame, tuple[_Check, ...]] | None:
         """The columns that a relation reads as Spark's SQL reads them, which ends the job for a row that is wrong there.
 
         None if Spark's type of a column has other values than the program's. Each row is looked at, whether it is left out or
         not, and no column can be null behind that: else Spark would look for others than null first, and never tell of them.
+        Where all rows are summed by a column, it is enough to look at the sums: checks for these are given, too.
         """
         name, texts = found.input, read_by(found)
+        keys = found.keys if isinstance(found, Summed) and not found.conditions else ()
+        behind: list[_Check] = []
         frame = self.plain(name)
         kinds = dict(frame.dtypes)
         schema = _columns(frame)
-        conditions: list[str] = []
+        before: list[_Check] = []
         wanted: list[str] = []
         for column, type_ in columns(given_type(self.graph, name)):
             optional = isinstance(type_, t.Optional)
@@ -195,18 +216,22 @@ class _Door:
                 continue  # and Spark need not scan it
             if kind is None or kinds[column] not in (kind, *_NARROWER.get(inner, ())):
                 return None
+            later = read in keys
+            seen, checks = (sql.name(key(keys.index(read))), behind) if later else (read, before)
             if inner == t.STRING:
-                broken = _refusal(name, "data-utf8", f"field `{column}`: it is not valid UTF-8")
-                conditions.append(f"if(not is_valid_utf8({read}), {broken}, true)")
+                message = f"field `{column}`: it is not valid UTF-8"
+                broken = _refusal(name, "data-utf8", message)
+                checks.append(_Check(seen, f"not is_valid_utf8({seen})", broken))
             if schema.field(column).nullable and not optional:
                 message = f"field `{column}`: is null, and `{show(type_)}` is not optional"
                 missing = _refusal(name, "data-type", message)
-                conditions.append(f"if({read} is null, {missing}, true)")
-                read = f"coalesce({read}, {missing})"
+                checks.append(_Check(seen, f"{seen} is null", missing, null=True))
+                read = read if later else checks[-1].present()
             if kinds[column] != kind:
                 read = f"cast({read} as {kind})"
             wanted.append(f"{read} as {sql.name(column)}")
-        return _where(frame, conditions).selectExpr(*wanted or ["0 as river_none"])
+        rows = _where(frame, [each.holds("true") for each in before])
+        return rows.selectExpr(*wanted or ["0 as river_none"]), tuple(behind)
 
     def plain(self, name: str) -> Frame:
         """The columns of an input that the program has, in any order of rows."""
@@ -226,7 +251,7 @@ class _Door:
         by, given = None if computed else self.graph.queues[name].by, self.order_by.get(name, ())
         if output and by is None and not given and name not in wholes(self.graph.program):
             message = f"the output `{output}` depends on the order of the rows of `{name}`, and a DataFrame has none"
-            help_ = f'say which columns put them in order: `order_by={{"{name}": [...]}}`'
+            help_ = f'say which columns put them in order: `order_by={{"{name}": [...]}}`, or `--order-by {name}=COLUMN,...`'
             raise Rejected([Diagnostic("spark-order", message, help=help_)])
         every = self.plain(name).columns
         return list(dict.fromkeys([*([by] if by is not None else ()), *given, *every]))
@@ -299,8 +324,8 @@ def _union(frames: Sequence[Frame]) -> Frame:
     return first
 
 
-def _related(frame: Frame, found: Relation) -> Frame:
-    """What the rows of an input come to as a relation of Spark's own."""
+def _related(frame: Frame, behind: Sequence[_Check], found: Relation) -> Frame:
+    """What the rows of an input come to as a relation of Spark's own. `behind`: what has to hold of sums."""
     frame = _where(frame, found.conditions)
     shown = [f"{text} as {sql.name(column)}" for column, text in found.columns]
     match found:
@@ -323,7 +348,14 @@ def _related(frame: Frame, found: Relation) -> Frame:
                 totals.append(f"{whole} as {sql.name(total(n))}")
             names = [key(n) for n in range(len(keys) or 1)]
             grouped = frame.selectExpr(*parts).groupBy(*names)
+            if behind:
+                added["*"] = "count"  # so that no condition can be asked of rows, before they are summed
             entries = grouped.agg(added) if added else grouped.count()
+            entries = _where(entries, [each.holds(f"{sql.name('count(1)')} > 0") for each in behind])
+            kept = {each.seen: each.present() for each in behind if each.null}
+            names = [
+                f"{kept[sql.name(each)]} as {each}" if sql.name(each) in kept else each for each in names
+            ]
             return entries.selectExpr(*names, *totals).selectExpr(*shown)
         case _:
             assert_never(found)

@@ -14,7 +14,6 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal
-from urllib.parse import unquote
 
 from backends.native.arrow import to_arrow
 from backends.native.combine import compile_combine
@@ -35,9 +34,11 @@ from river.driver import Compiled, Job, execute, given_type, trap_diagnostic, tr
 from river.il.combine import combining, start
 from river.il.partial import Partial, partial
 from river.il.views import rows_of
+from river.io.addresses import path_of
 from river.io.columnar import Tables
 from river.io.errors import OnError
 from river.io.schema import arrow, arrow_schema, arrow_type, columns, growable, to_batch
+from river.io.several import Files, said
 from river.io.sinks import Collector
 from river.io.sources import open_source
 from river.lang import typed
@@ -170,8 +171,10 @@ def readable(graph: Graph, name: str, table: Any) -> Any:
     return table
 
 
-def parsed(text: str, stated: str | None, batches: Iterable[Any]) -> Iterator[Any]:
+def parsed(text: str, stated: str | None, place: str, batches: Iterable[Any]) -> Iterator[Any]:
     """The rows of files: of each there are the address and what is in it. `stated`: the format, if names do not tell.
+
+    `place`: the folder or pattern where they were found.
 
     The work is a program that sends on what it gets, so that files are read as all are that River reads.
     """
@@ -181,10 +184,12 @@ def parsed(text: str, stated: str | None, batches: Iterable[Any]) -> Iterator[An
     for batch in batches:
         for address, content in zip(batch.column(0).to_pylist(), batch.column(1), strict=True):
             with TemporaryDirectory(prefix="river-") as folder:
-                file = Path(folder) / unquote(PurePosixPath(address).name)
+                file = Path(folder) / PurePosixPath(address).name
                 file.write_bytes(content.as_buffer())
                 try:
-                    yield from _ran(work, {name: str(file)}, formats=formats)
+                    folders = said(path_of(place), path_of(address))
+                    given = Files((str(file),), address, None, (folders,)) if folders else str(file)
+                    yield from _ran(work, {name: given}, formats=formats)
                 except Rejected as rejected:
                     raise Rejected(
                         evolve(each, place=each.place and each.place.replace(str(file), address))

@@ -75,8 +75,10 @@ def _fits(found: Session, settings: Mapping[str, str]) -> None:
 
 
 @contextmanager
-def session(workers: int, settings: Mapping[str, str]) -> Generator[Session]:
+def session(workers: int, settings: Mapping[str, str], *, chunks: bool = True) -> Generator[Session]:
     """A session for one run; a Spark that has to be started gets `workers` threads, and what `settings` say.
+
+    `chunks`: what goes from stage to stage are chunks of rows, not rows.
 
     Raises: Rejected("spark-no-java", "spark-settings", "spark-no-river").
     """
@@ -88,7 +90,7 @@ def session(workers: int, settings: Mapping[str, str]) -> Generator[Session]:
             _fits(given, settings)
         found = (given or _started(workers, settings)).newSession()
     try:
-        for key, value in {**_settings(workers), **settings}.items():
+        for key, value in {**(_of_chunks(workers) if chunks else _OF_ROWS), **settings}.items():
             if found.conf.isModifiable(key):
                 found.conf.set(key, value)
         context = getattr(found, "_sc", None)  # a client of Spark Connect has none
@@ -134,8 +136,15 @@ def _here(found: Session) -> bool:
     return found.conf.get(MASTER_KEY, "").partition("[")[0] == "local"
 
 
-def _settings(workers: int) -> dict[str, str]:
-    """What every session needs. Rows are chunks of thousands of items: few of them make a batch."""
+_OF_ROWS: Final = {
+    "spark.sql.session.timeZone": "UTC",  # for the names of folders that say times without a zone
+    "spark.sql.sources.partitionOverwriteMode": "static",
+}
+"""What a session needs whose plans are over rows of data."""
+
+
+def _of_chunks(workers: int) -> dict[str, str]:
+    """What a session needs whose rows are chunks of thousands of items: few of them make a batch."""
     return {
         "spark.sql.shuffle.partitions": str(workers),
         "spark.sql.adaptive.enabled": "false",  # it would join partitions of ours

@@ -511,6 +511,13 @@ PARTITION_BY = click.option(
     metavar="NAME=COLUMN,...",
     help="columns of an output that goes to a `folder/`: rows with equal values get a folder there, such as day=2024-01-31",
 )
+ORDER_BY = click.option(
+    "--order-by",
+    "order_by",
+    multiple=True,
+    metavar="NAME=COLUMN,...",
+    help="columns by which the rows of an input are in order that Spark reads from an address or a table",
+)
 EXTERN = click.option(
     "--extern",
     "externs",

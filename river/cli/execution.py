@@ -34,6 +34,7 @@ from river.cli.arguments import (
     NATIVE,
     ON_ERROR,
     OPTIMIZE,
+    ORDER_BY,
     PARAM,
     PARTITION_BY,
     PASSES,
@@ -111,6 +112,7 @@ LINES = 12
 @IN_PLACE
 @MODE
 @PARTITION_BY
+@ORDER_BY
 @FORMAT_IN
 @click.option(
     "--out-format",
@@ -214,6 +216,7 @@ def run_(
     outputs: dict[str, Any] = {name: path for name, path in targets.items() if path != "-"}
     formats = {**job.formats, **pairs("--out-format", given["out_formats"])}
     divided = pairs("--partition-by", given["partition_by"], "NAME=COLUMN,...")
+    ordered = pairs("--order-by", given["order_by"], "NAME=COLUMN,...")
     job = placed(compiled.program, evolve(job, outputs={**outputs, **targets}, formats=formats))
     outputs = {name: path for name, path in job.outputs.items() if path != "-"}
     told = errors(compiled.program) - outputs.keys()
@@ -252,6 +255,7 @@ def run_(
         in_place=given["in_place"],
         mode=given["mode"],
         partition_by={name: columns.split(",") for name, columns in divided.items()},
+        order_by={name: columns.split(",") for name, columns in ordered.items()},
         written=(Endpoint("standard output", streams.stdout),) if printed else (),
     )
     try:

@@ -17,7 +17,7 @@ from river.backend import Options
 from river.classes import evolve, field, frozen
 from river.diagnostics import Diagnostic, Rejected, closest
 from river.driver.execution import execute
-from river.driver.job import Inputs, Job, Results
+from river.driver.job import Inputs, Job, Results, columns_of
 from river.driver.outputs import row_types
 from river.driver.places import program_place
 from river.platform import here
@@ -145,6 +145,7 @@ class Compiled:
         in_place: bool = False,
         mode: Mode | None = None,
         partition_by: Mapping[str, str | Sequence[str]] | None = None,
+        order_by: Mapping[str, str | Sequence[str]] | None = None,
         **options: Any,
     ) -> Results:
         """Runs the program over `inputs`; outputs without a target in `outputs`, or in the program, are collected in memory.
@@ -159,6 +160,7 @@ class Compiled:
         the place of an input when the run has ended well; else no file that is read is written. An output `folder/` gets
         files of its own there; what becomes of a folder that is not empty says `mode`: `error`, `overwrite`, `append`;
         `partition_by` names columns by which its rows are divided among folders: `{"delays": ["day", "region"]}`.
+        `order_by` names those that put the rows of an input in order which Spark reads from an address or a table.
         Further keywords: see `river.backend.Options`.
 
         Raises: Rejected for everything that is wrong with the program, the data or the arguments.
@@ -179,6 +181,7 @@ class Compiled:
             in_place=in_place,
             mode=mode,
             partition_by=partition_by or {},
+            order_by=columns_of(order_by),
             read=tuple(program_place(name) for name in (self.name, *self.more) if name is not None),
         )
         return execute(self, backend, job)
@@ -214,7 +217,7 @@ class Compiled:
         self,
         inputs: Mapping[str, Any],
         *,
-        order_by: Mapping[str, Sequence[str]] | None = None,
+        order_by: Mapping[str, str | Sequence[str]] | None = None,
         externs: Mapping[str, Callable[..., Any]] | None = None,
     ) -> dict[str, Any]:
         """The outputs as Spark DataFrames made of the inputs', by name; nothing is computed before Spark is asked for rows.
@@ -228,7 +231,7 @@ class Compiled:
         """
         spark: Any = plugins.backend("spark")
         graph = self.tuned(spark.passes).graph
-        return spark.frames(graph, inputs, order_by=order_by or {}, externs=externs or {})
+        return spark.frames(graph, inputs, order_by=columns_of(order_by), externs=externs or {})
 
     def write_stream(
         self,
@@ -236,7 +239,7 @@ class Compiled:
         outputs: Mapping[str, str | os.PathLike[str]],
         *,
         checkpoint: str | os.PathLike[str] | Checkpoint,
-        order_by: Mapping[str, Sequence[str]] | None = None,
+        order_by: Mapping[str, str | Sequence[str]] | None = None,
         formats: Mapping[str, str] | None = None,
         on_error: str = "stop",
         lateness: int = 0,
@@ -269,7 +272,7 @@ class Compiled:
             live=ending,
             checkpoint=checkpoint if isinstance(checkpoint, Wanted) else Wanted(checkpoint),
             metrics=metrics,
-            order_by=order_by or {},
+            order_by=columns_of(order_by),
             read=tuple(program_place(name) for name in (self.name, *self.more) if name is not None),
         )
         return RunningStream(ending, lambda: execute(self, "spark", job))

@@ -19,6 +19,7 @@ from river.driver.inputs import (
     Reading,
     check_live,
     check_names,
+    check_order,
     given_inputs,
     live_job,
     open_input,
@@ -74,7 +75,9 @@ def _through(compiled: Compiled, platform: Backend[Any], job: Job) -> Results:
     known = (*graph.outputs, *(v.name for v in graph.views))
     check_names("output", "--out NAME=FILE", known, job.outputs, required=False)
     check_names("output", "--partition-by NAME=COLUMN", known, job.partition_by, required=False)
+    check_names("input", "--order-by NAME=COLUMN", graph.inputs, job.order_by, required=False)
     far = addresses(job.inputs, job.outputs)
+    check_order(job, far)
     check_job(without_addresses(job) if far else job)
     chosen(platform.name, getattr(platform, "experiments", {}), job.options)
     if job.options.deadline is not None and not getattr(platform, "deadlines", False):

@@ -13,7 +13,7 @@ from river.lang.scope import show
 from river.lang.types import UNIT, List, Record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from river.backend import Backend, Items
     from river.driver.job import Inputs, Job
@@ -97,6 +97,17 @@ def live_job(job: Job, platform: Backend[Any]) -> tuple[Job, Live]:
         message = f"{what}, and the backend `{platform.name}` reads inputs to their end"
         raise Rejected([Diagnostic("run-live", message, help="use `multicore`")])
     return evolve(job, live=live), live
+
+
+def check_order(job: Job, far: Sequence[str]) -> None:
+    """Raises: Rejected("usage") for columns that are to put rows in order which have one. `far`: addresses of the run."""
+    for name, columns in job.order_by.items():
+        frame = job.checkpoint is not None and hasattr(job.inputs.get(name), "mapInArrow")
+        if not far and not frame:
+            option = f"`--order-by {name}={','.join(columns)}`"
+            message = f"{option}: the rows of `{name}` have an order, that in which they stand in their files"
+            help_ = "it is for what Spark reads from addresses and tables; time stamps are the program's to say: `stream by`"
+            raise Rejected([Diagnostic("usage", message, help=help_)])
 
 
 def check_live(job: Job, sources: Iterable[object]) -> None:

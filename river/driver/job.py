@@ -74,6 +74,11 @@ def without_addresses(job: Job) -> Job:
     return evolve(job, inputs=inputs, outputs=outputs, partition_by=by, mode=None)
 
 
+def columns_of(given: Mapping[str, str | Sequence[str]] | None) -> dict[str, tuple[str, ...]]:
+    """Columns by name, of which a single one may be given as it is."""
+    return {name: (each,) if isinstance(each, str) else tuple(each) for name, each in (given or {}).items()}
+
+
 @frozen(slots=False, eq=False)
 class Results:
     """What a run gave.

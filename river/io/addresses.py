@@ -16,6 +16,8 @@ ADDRESS: Final = re.compile(r"(?!tcp://)[A-Za-z][A-Za-z0-9+.-]+://.+", re.DOTALL
 
 CATALOG: Final = "table:"
 
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:(//[^/]*)?")
+
 
 def address(target: object) -> str | None:
     """What is read or written, if that is an address or a table of a catalog; None for all else."""
@@ -28,6 +30,16 @@ def address(target: object) -> str | None:
 def table(text: str) -> str | None:
     """The name of a table of a catalog; None for other addresses."""
     return text.removeprefix(CATALOG) if text.startswith(CATALOG) and len(text) > len(CATALOG) else None
+
+
+def path_of(address: str) -> str:
+    """The path of an address, without its scheme and host."""
+    return _SCHEME.sub("", address, count=1)
+
+
+def base(address: str, path: str) -> str:
+    """The address of another path, where an address is."""
+    return address.removesuffix(path_of(address)) + path
 
 
 def addresses(inputs: Mapping[str, object], outputs: Mapping[str, object]) -> list[str]:

@@ -9,7 +9,7 @@ import glob
 import os
 import re
 from itertools import repeat
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final, cast
 
 from river.classes import evolve, frozen
@@ -101,7 +101,7 @@ def _inside(folder: Path, label: str) -> Iterator[str]:
 
 def _stated(pattern: str) -> int:
     """How many parts of a pattern come before those that may say columns: the last ones before its first star are such."""
-    parts = Path(pattern).parts
+    parts = PurePosixPath(pattern).parts
     here = next((n for n, part in enumerate(parts) if glob.has_magic(part)), 0)
     while here and column_of(parts[here - 1]) is not None:
         here -= 1
@@ -110,7 +110,18 @@ def _stated(pattern: str) -> int:
 
 def _columns(path: str, begin: int) -> Folders:
     """The columns that the folders of a file say, from a part of its path on."""
-    return tuple(filter(None, map(column_of, Path(path).parts[begin:-1])))
+    return tuple(filter(None, map(column_of, PurePosixPath(path).parts[begin:-1])))
+
+
+def fixed(place: str) -> str:
+    """The folder of a folder or pattern below which the names of folders say columns."""
+    parts = PurePosixPath(place).parts
+    return str(PurePosixPath(*parts[: _stated(place) if glob.has_magic(place) else len(parts)]))
+
+
+def said(place: str, path: str) -> Folders:
+    """The columns that the folders of a file say, which was found in a folder, or by a pattern."""
+    return _columns(path, len(PurePosixPath(fixed(place)).parts))
 
 
 def _place(path: str) -> tuple[str, str]:

@@ -125,6 +125,62 @@ def test_the_command_line_names_addresses(spark: Any, tmp_path: Path) -> None:
     assert parquet.read_table(tmp_path / "sums").num_rows == 2
 
 
+TOTAL = """river 1; type R = {origin: string, bytes: i64};
+operator total(x: R; $t: i64) -> (y: R) { on x(r) { $t = $t *% 3 +% r.bytes; emit y {origin: r.origin, bytes: $t}; } }
+var $t: i64 = 0; input log: R; output last: R; (last, $t) <- total(log, $t);
+"""
+
+
+def test_columns_put_rows_in_order(spark: Any, tmp_path: Path) -> None:
+    """Also such as the program does not read."""
+    rows = [{"origin": "xyz"[n % 3], "bytes": n * 7 % 11, "line": n * 3 % 10} for n in range(10)]
+    parquet.write_table(pa.Table.from_pylist(rows).slice(0, 4), tmp_path / "b.parquet")
+    parquet.write_table(pa.Table.from_pylist(rows).slice(4), tmp_path / "a.parquet")
+    (tmp_path / "p.river").write_text(TOTAL)
+    out, err = StringIO(), StringIO()
+    given = f"log={tmp_path.as_uri()}/*.parquet"
+    words = ["run", str(tmp_path / "p.river"), "--in", given, "--backend", "spark", "-q", "--format", "jsonl"]
+    assert main(words, StringIO(), out, err) == 1
+    assert "error[spark-order]: the output `last` depends on the order of the rows of `log`" in err.getvalue()
+    assert "`--order-by log=COLUMN,...`" in err.getvalue()
+    assert main([*words, "--order-by", "log=line"], StringIO(), out, err) == 0, err.getvalue()
+    rows.sort(key=lambda row: row["line"])
+    expected = wanted_rows(river.compile(TOTAL, "river").run({"log": rows}, backend="reference")["last"])
+    assert sorted(repr(json.loads(line)) for line in out.getvalue().splitlines()) == expected
+    assert main([*words, "--order-by", "log=lines"], StringIO(), out, err) == 1
+    assert "names the column `lines`" in err.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_names_of_folders_say_columns(kind: str, spark: Any, tmp_path: Path) -> None:
+    """With the types of the program, whatever Spark would guess."""
+    text = """river 1; type R = {day: string, k: i64?, at: time, n: i64};
+operator same(x: R) -> (y: R) { on x(r) { emit y r; } } input a: R; output o: R; (o) <- same(a);"""
+    program = river.compile(text, "river")
+    days = ["01", "1", "a/b=c %41"]
+    rows = [
+        {"day": days[n % 3], "k": n % 4 or None, "at": f"2024-01-0{n % 2 + 1}T00:00:00Z", "n": n}
+        for n in range(24)
+    ]
+    place = tmp_path / f"a b.{kind}"
+    program.run({"a": rows}, {"o": f"{place}/"}, partition_by={"o": ["day", "k", "at"]})
+    expected = wanted_rows(program.run({"a": rows}, backend="reference")["o"])
+    for where in (f"file://{place}/", f"file://{place}/*/k=*/at=*/*.{kind}"):
+        found = program.run({"a": where}, {"o": None}, backend="spark")
+        assert wanted_rows(found["o"]) == expected
+    (place / "day=2" / "k=x" / "at=2024-01-01").mkdir(parents=True)
+    for file in (place / "day=1").rglob("part-*"):
+        (place / "day=2" / "k=x" / "at=2024-01-01" / file.name).write_bytes(file.read_bytes())
+    with pytest.raises(Rejected, match="'x' is not a `i64`") as refused:
+        program.run({"a": f"file://{place}/"}, backend="spark")
+    assert refused.value.diagnostics[0].code == "data-partition"
+
+
+def wanted_rows(table: pa.Table) -> list[str]:
+    """The rows in an order."""
+    return sorted(map(repr, table.to_pylist()))
+
+
 def test_what_cannot_be_done_at_addresses_is_refused(spark: Any, tmp_path: Path) -> None:
     program = river.compile(VIEWS, lang="cql")
     where = tmp_path.as_uri()

@@ -8,7 +8,7 @@ import pytest
 
 import river
 from river.diagnostics import Rejected
-from river.io.addresses import address, addresses
+from river.io.addresses import address, addresses, base, path_of
 
 VIEWS = """clicks: { ts: int; page: string } stream by ts;
 views: relation = select page, count(*) as n from clicks[range 2] group by page;
@@ -20,6 +20,30 @@ def test_what_an_address_is() -> None:
         "s3a://b/x", "table:db.log", None, None, None, None, None
     ]  # fmt: skip
     assert address("tcp://127.0.0.1:0") is None, "there this process listens"
+
+
+def test_the_path_of_an_address() -> None:
+    for each, path in [
+        ("s3a://b/x/y", "/x/y"),
+        ("file:/x/k=1/a.csv", "/x/k=1/a.csv"),
+        ("file:///x", "/x"),
+        ("hdfs://host:9000/x/*", "/x/*"),
+    ]:
+        assert path_of(each) == path
+        assert base(each, "/z") == each.removesuffix(path) + "/z"
+
+
+@pytest.mark.parametrize("backend", ["multicore", "reference"])
+def test_rows_of_files_are_put_in_no_other_order(backend: str) -> None:
+    program = river.compile(VIEWS, lang="cql")
+    for name, code in (("clicks", "usage"), ("click", "unknown-input")):
+        with pytest.raises(Rejected) as refused:
+            program.run({"clicks": [{"ts": 1, "page": "a"}]}, backend=backend, order_by={name: "page"})
+        (told,) = refused.value.diagnostics
+        assert told.code == code
+        assert code != "usage" or told.message.startswith(
+            "`--order-by clicks=page`: the rows of `clicks` have an order"
+        )
 
 
 def test_other_backends_say_who_reads_addresses() -> None:
