@@ -16,7 +16,7 @@ Paper: River §2.4 (the platform is chosen late), §4.4 (mappers, reducers).
 
 from __future__ import annotations
 
-from functools import partial
+from functools import partial, reduce
 from importlib import import_module
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Final, assert_never
@@ -200,10 +200,11 @@ class _Door:
         not, and no column can be null behind that: else Spark would look for others than null first, and never tell of them.
         Where all rows are summed by a column, it is enough to look at the sums: checks for these are given, too.
         """
-        name, texts = found.input, read_by(found)
+        name, texts, changed = found.input, read_by(found), False
         keys = found.keys if isinstance(found, Summed) and not found.conditions else ()
         behind: list[_Check] = []
-        frame = self.plain(name)
+        record = isinstance(given_type(self.graph, name), t.Record)
+        frame = self.inputs[name] if record else self.plain(name)
         kinds = dict(frame.dtypes)
         schema = _columns(frame)
         before: list[_Check] = []
@@ -229,9 +230,11 @@ class _Door:
                 read = read if later else checks[-1].present()
             if kinds[column] != kind:
                 read = f"cast({read} as {kind})"
+            changed = changed or bool(before) or read != sql.name(column)
             wanted.append(f"{read} as {sql.name(column)}")
-        rows = _where(frame, [each.holds("true") for each in before])
-        return rows.selectExpr(*wanted or ["0 as river_none"]), tuple(behind)
+        if changed or not wanted:  # else who reads the columns chooses among them
+            frame = _checked(frame, before, "true").selectExpr(*wanted or ["0 as river_none"])
+        return frame, tuple(behind)
 
     def plain(self, name: str) -> Frame:
         """The columns of an input that the program has, in any order of rows."""
@@ -351,7 +354,7 @@ def _related(frame: Frame, behind: Sequence[_Check], found: Relation) -> Frame:
             if behind:
                 added["*"] = "count"  # so that no condition can be asked of rows, before they are summed
             entries = grouped.agg(added) if added else grouped.count()
-            entries = _where(entries, [each.holds(f"{sql.name('count(1)')} > 0") for each in behind])
+            entries = _checked(entries, behind, f"{sql.name('count(1)')} > 0")
             kept = {each.seen: each.present() for each in behind if each.null}
             names = [
                 f"{kept[sql.name(each)]} as {each}" if sql.name(each) in kept else each for each in names
@@ -359,6 +362,15 @@ def _related(frame: Frame, behind: Sequence[_Check], found: Relation) -> Frame:
             return entries.selectExpr(*names, *totals).selectExpr(*shown)
         case _:
             assert_never(found)
+
+
+def _checked(frame: Frame, checks: Sequence[_Check], then: str) -> Frame:
+    """The rows of which no check ends the job, and that meet a condition."""
+    return (
+        frame.where(reduce(lambda held, check: check.holds(held), reversed(checks), then))
+        if checks
+        else frame
+    )
 
 
 def _where(frame: Frame, conditions: Sequence[str]) -> Frame:
