@@ -25,7 +25,7 @@ from backends.spark import kernels, sql, task
 from backends.spark.kernels import LAST, NUMBER, PARTS, VARIABLE, OutputWork
 from backends.spark.keys import division, without_others
 from backends.spark.plan import in_one_order, plan
-from backends.spark.relations import Selected, Summed, key, read_by, relation, total
+from backends.spark.relations import ROWS, Selected, Summed, half, key, read_by, relation
 from river.backend import Options
 from river.classes import field, frozen
 from river.diagnostics import Diagnostic, Rejected, closest
@@ -330,36 +330,25 @@ def _union(frames: Sequence[Frame]) -> Frame:
 def _related(frame: Frame, behind: Sequence[_Check], found: Relation) -> Frame:
     """What the rows of an input come to as a relation of Spark's own. `behind`: what has to hold of sums."""
     frame = _where(frame, found.conditions)
-    shown = [f"{text} as {sql.name(column)}" for column, text in found.columns]
     match found:
-        case Selected():
-            return frame.selectExpr(*shown)
+        case Selected(columns=shown):
+            return frame.selectExpr(*(f"{text} as {sql.name(column)}" for column, text in shown))
         case Summed(keys=keys, sums=sums):
             parts = [f"{text} as {sql.name(key(n))}" for n, text in enumerate(keys)] or [f"0 as {key(0)}"]
-            added: dict[str, str] = {}
-            totals: list[str] = []
+            added = {"*": "count"} if behind or None in sums else {}
             for n, text in enumerate(sums):
-                high, low = (f"{total(n)}_{half}" for half in ("high", "low"))
-                if text is None:
-                    added["*"], whole = "count", sql.name("count(1)")
-                else:
-                    parts += [
-                        f"{half} as {to}" for half, to in zip(sql.halves(text), (high, low), strict=True)
-                    ]
-                    added |= {high: "sum", low: "sum"}
-                    whole = sql.whole(f"`sum({high})`", f"`sum({low})`")
-                totals.append(f"{whole} as {sql.name(total(n))}")
-            names = [key(n) for n in range(len(keys) or 1)]
-            grouped = frame.selectExpr(*parts).groupBy(*names)
-            if behind:
-                added["*"] = "count"  # so that no condition can be asked of rows, before they are summed
+                if text is not None:
+                    names = half(n, "high"), half(n, "low")
+                    parts += [f"{each} as {name}" for each, name in zip(sql.halves(text), names, strict=True)]
+                    added |= dict.fromkeys(names, "sum")
+            grouped = frame.selectExpr(*parts).groupBy(*(key(n) for n in range(len(keys) or 1)))
             entries = grouped.agg(added) if added else grouped.count()
-            entries = _checked(entries, behind, f"{sql.name('count(1)')} > 0")
+            # Rows are counted, so that no condition can be asked of them before they are summed.
+            entries = _checked(entries, behind, f"{ROWS} > 0")
             kept = {each.seen: each.present() for each in behind if each.null}
-            names = [
-                f"{kept[sql.name(each)]} as {each}" if sql.name(each) in kept else each for each in names
-            ]
-            return entries.selectExpr(*names, *totals).selectExpr(*shown)
+            return entries.selectExpr(
+                *(f"{kept.get(text, text)} as {sql.name(column)}" for column, text in found.columns)
+            )
         case _:
             assert_never(found)
 

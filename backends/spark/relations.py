@@ -12,7 +12,7 @@ Paper: River §4.4 (mappers and reducers); §3.4 (CQL).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Final, assert_never
 
 from backends.spark import sql
 from river.classes import define, evolve, field, frozen
@@ -45,7 +45,7 @@ class Selected:
 
 @frozen
 class Summed:
-    """Sums of an input's rows by key. `columns` are made of `key(n)` and of `total(n)`, each the name of a column.
+    """Sums of an input's rows by key. `columns` are made of columns called `key(n)`, and of `total(n)`.
 
     `sums`: what is added up, modulo 2^64; None where rows are counted.
     """
@@ -76,9 +76,20 @@ def key(number: int) -> str:
     return f"river_key_{number}"
 
 
-def total(number: int) -> str:
-    """The name of the column of a sum."""
-    return f"river_sum_{number}"
+def half(number: int, which: str) -> str:
+    """The name of the column of a half of what is summed, `high` or `low`."""
+    return f"river_sum_{number}_{which}"
+
+
+ROWS: Final = "`count(1)`"
+"""How many rows were summed, as Spark calls it."""
+
+
+def total(number: int, added: str | None) -> str:
+    """The sum of `added`, from what Spark calls the sums of its halves; None: of rows."""
+    if added is None:
+        return ROWS
+    return sql.whole(*(f"`sum({half(number, which)})`" for which in ("high", "low")))
 
 
 def relation(graph: Graph, output: str) -> Relation | None:
@@ -285,7 +296,8 @@ def _summed(graph: Graph, view: View) -> Summed:
     body = _HandlerReading(op, found[0], {0: found[0].value})
     keys, sums = body.adds(op.items[0].body)
     parts = [ScalarText(sql.name(key(number)), cell.type) for number, cell in enumerate(keys)]
-    totals = [ScalarText(sql.name(total(number)), t.I64) for number in range(len(sums))]
+    added = tuple(None if each.text == ONE else each.text for each in sums)
+    totals = [ScalarText(total(number, each), t.I64) for number, each in enumerate(added)]
     function = view.fns[view.function]
     if len(function.params) != 2:
         raise _Unread
@@ -297,7 +309,6 @@ def _summed(graph: Graph, view: View) -> Summed:
             made = _columns(view.type, shown.value(row))
         case _:
             raise _Unread
-    added = tuple(None if each.text == ONE else each.text for each in sums)
     return Summed(source, found[0].conditions, tuple(cell.text for cell in keys), added, made)
 
 

@@ -705,7 +705,7 @@ def test_a_row_that_is_wrong_is_told_of_by_its_sum(wrong: str, users: Any) -> No
     frame = users.range(6).selectExpr(f"if(id = 5, {wrong}, concat('s', id % 2)) as s", "id as k")
     found = program.on_spark({"x": frame})["t"]
     for asked in (found, found.where("s = 's0'"), found.select("value"), found.where("value < 3")):
-        with pytest.raises(Exception, match="field `s`: i(s null|t is not valid UTF-8)"):
+        with pytest.raises(Exception, match=r"field `s`: i(s null|t is not valid UTF-8)"):
             asked.toArrow()
     good = program.on_spark({"x": frame.where("id < 5")})["t"]
     assert sorted(map(tuple, good.collect())) == [("s0", 6), ("s1", 4)]
