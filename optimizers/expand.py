@@ -122,7 +122,7 @@ class Expand:
 def _refused(verified: Verified, region: Region, tagging: Sequence[str]) -> Note | None:
     """Why a region cannot be written out. `tagging`: the strategies whose items carry serial numbers."""
     graph = verified.graph
-    if len(region.entries) > 1 and region.strategy != BY_TIME:
+    if len(region.entries) > 1 and region.strategy not in (BY_TIME, HALO):
         use = graph.instances[region.members[0]].use
         message = (
             f"the region `{region.id}` has {len(region.entries)} entries, which no instants keep together"
@@ -232,7 +232,7 @@ def _serial(graph: g.Graph, instance: g.Instance, region: Region) -> str | None:
     op = instance.operator
     if annotated(instance.use).combined:
         return "works on blocks of an input, which are not written out"
-    if len(op.ports) != 1 and region.strategy != BY_TIME:
+    if len(op.ports) != 1 and region.strategy not in (BY_TIME, HALO):
         return f"has {len(op.ports)} inputs: only those of deltas are split alike"
     if instance.index in graph.looping and region.strategy not in UNHELD:
         return f"{LOOPS}, and what it sends would wait for what comes later"
@@ -438,8 +438,8 @@ class _Expansion:
     def windows(self, i: int, queue: str, outs: tuple[str, ...]) -> None:
         """The split of a region of windows: each replica gets all items of its own, those that it shares with others, too."""
         region, type_ = self.regions[i], ("T", self.text(self.entering(queue).type))
-        name, rate = f"{region.id}_split", self.rate(region)
-        first = self.text_of(region).ports[0].initial
+        name, port = f"{region.id}_split", self.graph.instances[region.members[0]].ins.index(queue)
+        rate, first = self.rates(region)[port], self.text_of(region).ports[port].initial
         if rate.peek == rate.pop:
             weights = ("w", s.ListValue((s.Int(rate.pop),) * region.degree))
             operator = self.begun(self.instance(name, "rr_split", type_, weights), first)
@@ -468,12 +468,12 @@ class _Expansion:
         assert isinstance(text, s.Operator)  # noqa: S101 - by the guard
         return text
 
-    def rate(self, region: Region) -> typed.Rate:
-        """How the operator of a region of windows takes its input."""
+    def rates(self, region: Region) -> Mapping[int, typed.Rate]:
+        """How the operator of a region of windows takes its inputs, by port."""
         operator = self.graph.instances[region.members[0]].operator
         assert isinstance(operator, typed.Operator)  # noqa: S101 - by the guard
         assert operator.rated is not None  # noqa: S101 - by the guard
-        return operator.rated.rates[0]
+        return {rate.port: rate for rate in operator.rated.rates}
 
     def plain_split(self, i: int, stream: _Stream, name: str) -> str:
         """A split that neither counts nor tags."""
@@ -608,9 +608,9 @@ class _Expansion:
 
     def apart(self, region: Region, operator: str) -> str:
         """The operator on windows that come with all their items, one behind the other."""
-        text, rate = self.text_of(region), self.rate(region)
+        text, rates = self.text_of(region), self.rates(region).values()
         ports = tuple(evolve(port, initial=None) for port in text.ports)
-        if ports == text.ports and rate.peek == rate.pop:
+        if ports == text.ports and all(rate.peek == rate.pop for rate in rates):
             return operator
         found = self.names.operator(f"{operator}_apart")
         handlers = tuple(

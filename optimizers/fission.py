@@ -525,6 +525,8 @@ def _windows_obstacle(graph: g.Graph, instance: g.Instance) -> str | None:
         return "keeps items waiting between firings"
     if any(end.by is not None for end in (*op.ports, *op.outs)):
         return "has ordered queues, of whose marks each replica would see its own"
+    if isinstance(op, typed.Operator) and op.rated is not None and not all(r.pop for r in op.rated.rates):
+        return "looks at items again and again that it never takes"
     if any(rate.most != rate.least or not rate.most for rate in instance_model(instance).selectivity):
         return "does not send as many items for each window"
     return None

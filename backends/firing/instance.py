@@ -115,15 +115,19 @@ class Instance:
         """Whether there is anything to look at: False means that `fire` would do nothing."""
         return any(port.fill(1) or port.marks or port.violation is not None for port in self.ports)
 
+    def awake(self) -> bool:
+        """Whether anything has come yet: in the calculus a firing needs an arrival, whatever initial tails there are."""
+        if not self._woken:
+            self._woken = any(port.queue.used for port in self.ports)
+        return self._woken
+
     def fire(self) -> bool:
         """Fires on what is there, at most a batch; whether more may be there. Output waits for `drain`.
 
         Raises: Trap, after which nothing may be fired, though what was emitted before may be drained.
         """
-        if not self._woken:  # in the calculus a firing needs an arrival, whatever initial tails there are
-            self._woken = any(port.queue.used for port in self.ports)
-            if not self._woken:
-                return False
+        if not self.awake():
+            return False
         limit, before = min(self._pace, self.batch), self._made
         self._full = False
         try:
@@ -267,6 +271,10 @@ class Instance:
             bound = port.promised if isinstance(late, Mark) else max(port.last, port.promised)
             raise late_trap(self.operator, self.ports.index(port), port.key, late, bound)
 
+    def passes(self, starved: Sequence[Port]) -> bool:
+        """Takes a mark that no firing comes before, if there is one: of inputs that are `starved`, or have no items at all."""
+        return any(port.mark() is not None for port in self.ports if port in starved or not port.run)
+
     def risen(self) -> Any:
         """What the marks taken so far promise for all ordered inputs together, None if that is not new."""
         going = [port.progress for port in self._keyed if not port.ended]
@@ -388,7 +396,7 @@ class Rated(Instance):
         left = limit
         while left > 0 and not self._full:
             handler, fire = self._due[0]
-            count = self._possible(handler, left)
+            count = self.possible(handler, left)
             if count:
                 left -= self._windows(handler, fire, count)
                 if handler.first:
@@ -418,7 +426,7 @@ class Rated(Instance):
         emitted[size:] = emitted[size:][self.sent : most]
         self.sent = most
 
-    def _possible(self, handler: typed.RatedHandler, limit: int) -> int:
+    def possible(self, handler: typed.RatedHandler, limit: int) -> int:
         """How many firings there are windows for, before the next mark."""
         count = 1 if handler.first else limit
         for rate in handler.rates:
@@ -450,11 +458,15 @@ class Rated(Instance):
                 del self._emitted[0][size : size + sent]
         return count
 
+    def starved(self) -> Sequence[Port]:
+        """The inputs that have no window for the next firing."""
+        rates = self._due[0][0].rates
+        return [port for rate in rates if (port := self.ports[rate.port]).run < rate.peek]
+
     def _take_mark(self) -> bool:
         """With no firing possible before it, takes a mark; says so where nothing will fire again."""
-        handler = self._due[0][0]
-        starved = [port for r in handler.rates if (port := self.ports[r.port]).run < r.peek]
-        taken = any(port.mark() is not None for port in self.ports if port in starved or not port.run)
+        starved = self.starved()
+        taken = self.passes(starved)
         if taken:
             self.marked()
         if any(port.ended for port in starved):

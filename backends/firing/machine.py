@@ -268,6 +268,19 @@ class MachineRated(Machine, plain.Rated):
     def _windows(self, handler: typed.RatedHandler, fire: Any, count: int) -> int:
         if not self.sent:
             self.native.expect(count, self.most)
+        addresses, kept, count = self.lying(handler, count)
+        self._fired_on += [batch.kept for batch in kept]
+        if self.sent:
+            done = 1
+            self._part(fire, addresses, kept[0], slice(self.sent, None))
+            self.sent = 0
+        else:
+            done = self.shoot(fire, addresses, 0, count, None)
+        self.popped(handler, done)
+        return done
+
+    def lying(self, handler: typed.RatedHandler, count: int) -> tuple[list[int], list[Batch], int]:
+        """Where the next windows lie, at most `count` of each input: addresses, batches, and of how many firings they are."""
         addresses: list[int] = []
         kept: list[Batch] = []
         for rate in handler.rates:
@@ -276,16 +289,12 @@ class MachineRated(Machine, plain.Rated):
             )
             addresses += batch[start:].addresses
             kept.append(batch)
-        self._fired_on += [batch.kept for batch in kept]
-        if self.sent:
-            done = 1
-            self._part(fire, addresses, kept[0], slice(self.sent, None))
-            self.sent = 0
-        else:
-            done = self.shoot(fire, addresses, 0, count, None)
+        return addresses, kept, count
+
+    def popped(self, handler: typed.RatedHandler, count: int) -> None:
+        """Lets the items go that so many firings take."""
         for rate in handler.rates:
-            self.ports[rate.port].pop(done * rate.pop)
-        return done
+            self.ports[rate.port].pop(count * rate.pop)
 
     def _begun(self, handler: typed.RatedHandler, fire: Any, most: int) -> None:
         window = self.begun(handler)

@@ -52,7 +52,7 @@ AHEAD: Final = 4
 
 @frozen
 class Firings:
-    """Firings to be done: of which handler, on which rows of which columns; `kept` is what these lie in.
+    """Firings to be done: of which handler, on which rows of which columns; `kept` is what these lie in, of windows batches.
 
     `part`: which of the items that they send are sent on, if not all. `native`: which clone does them, once that is said.
     """
@@ -225,22 +225,28 @@ class Parallel(Operate, Divided):
     def _take(self) -> Firings | Emitted | None:
         """What comes next in the input: firings, a mark that is passed on, or the end."""
         machine = self.machine
-        port = cast("ColumnPort", machine.ports[0])
-        if machine.over:
+        if machine.over or not machine.awake():
             return None
         while True:
-            found = self._windows(port) if isinstance(machine, MachineRated) else self._items(port)
+            if isinstance(machine, MachineRated):
+                found, starved = self._windows(machine), machine.starved()
+            else:
+                found, starved = self._items(cast("ColumnPort", machine.ports[0])), machine.ports
             if found is not None:
                 return found
-            if port.mark() is None:
-                machine.check(port)
-                return None
-            if port.ended:
-                machine.over = True
-                return Emitted(mark=END)
-            level = machine.risen()
+            taken = machine.passes(starved)
+            level = machine.risen() if taken else None
             if level is not None and any(out.keyed for out in machine.outs):
                 return Emitted(mark=Mark(level))
+            if any(port.ended for port in starved):
+                machine.over = True
+                if not any(port.back for port in machine.ports):
+                    self.close()
+                return Emitted(mark=END)
+            if not taken:
+                for port in starved:
+                    machine.check(port)
+                return None
 
     def _items(self, port: ColumnPort) -> Firings | None:
         port.fill(1)
@@ -252,26 +258,20 @@ class Parallel(Operate, Divided):
         (handler,) = self.machine.operator.items
         return Firings(f"item.{handler.port}", batch.addresses, start, stop, batch)
 
-    def _windows(self, port: ColumnPort) -> Firings | None:
-        rated = self.machine.operator.rated
+    def _windows(self, machine: MachineRated) -> Firings | None:
+        rated, part = machine.operator.rated, None
         assert rated is not None  # noqa: S101 - by the kind of machine
-        (rate,) = rated.rates
-        limit = portion(self._part, self._fired, self._spent, self._slice)
-        port.fill(rate.peek + (limit - 1) * rate.pop)
-        spare, part = port.run - rate.peek, None
-        machine = cast("MachineRated", self.machine)
-        if spare < 0:
+        count = machine.possible(rated, portion(self._part, self._fired, self._spent, self._slice))
+        if not count:
             if (most := machine.early(rated)) <= machine.sent:
                 return None
             begun, part, machine.sent = machine.begun(rated), slice(machine.sent, most), most
-            return Firings("rated", begun.addresses, 0, 1, begun, part)
-        count = min(limit, spare // rate.pop + 1) if rate.pop else limit
+            return Firings("rated", begun.addresses, 0, 1, (begun,), part)
         if machine.sent:
             count, part, machine.sent = 1, slice(machine.sent, None), 0
-        batch, start, count = port.windows(rate.peek, rate.pop, count)
-        rows = batch[start:]
-        port.pop(count * rate.pop)
-        return Firings("rated", rows.addresses, 0, count, rows, part)
+        addresses, kept, count = machine.lying(rated, count)
+        machine.popped(rated, count)
+        return Firings("rated", addresses, 0, count, kept, part)
 
     # -- firing
 
@@ -280,6 +280,7 @@ class Parallel(Operate, Divided):
         native = firings.native
         assert native is not None  # noqa: S101 - it was chosen when the firings were taken
         made, at, began = Emitted(), firings.start, time.thread_time()
+        lies = firings.kept if firings.handler == "rated" else (firings.kept,)
         if firings.handler == "rated":
             native.expect(firings.stop - at, self._most)
         try:
@@ -287,7 +288,7 @@ class Parallel(Operate, Divided):
                 fired = native.fire(firings.handler, firings.addresses, at, firings.stop, self._most)
                 made.fired += fired.row - at
                 at = fired.row
-                for out, batch, marks in native.take([firings.kept.kept]):
+                for out, batch, marks in native.take([each.kept for each in lies]):
                     sent = batch if firings.part is None else batch[firings.part]
                     made.batches.append((out, sent, () if marks is None else marks.values()))
                 if fired.trap is not None:

@@ -81,8 +81,10 @@ def divided(graph: Graph, instance: Instance, keys: Sequence[str] = ()) -> State
     named = zip(op.vars, instance.variables, strict=True)
     if read := [name for var, name in named if not var.written and name in graph.written]:
         return f"reads `${read[0]}`, which is written"
-    if len(op.ports) != 1:
+    if len(op.ports) != 1 and op.rated is None:
         return _joined(graph, instance, keys)
+    if len(op.ports) != 1 and instance.index in graph.looping:  # what comes round waits for what went before
+        return LOOPS
     if annotated(instance.use).apart is not None and (op.mark is None or carries(op)):
         return _by_rows(graph, instance, keys)
     if op.mark is not None:
@@ -234,7 +236,7 @@ def pays(op: typed.Operator) -> bool:
 
 
 def _fires_apart(op: typed.Operator) -> bool:
-    """Whether each firing of an operator without state needs nothing but its item, or its window."""
+    """Whether each firing of an operator without state needs nothing but its item, or its windows."""
     return bool(op.items) or (op.rated is not None and op.first is None)
 
 

@@ -243,7 +243,7 @@ class Model:
                 seconds = self.now - began if self.seconds is None else self.seconds
                 self.scheduler.rejoined(task, seconds, self.now)
             else:
-                self.scheduler.stepped(task, outcome, seconds, self.now, empty=False)
+                self.scheduler.stepped(task, outcome, seconds, self.now, empty=outcome is Outcome.IDLE)
             task = yield from self.next(who)
 
     def worker(self, who: int) -> Thread:

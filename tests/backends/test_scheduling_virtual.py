@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING
 
 import pytest
@@ -49,6 +50,7 @@ def played(
     *,
     batch: int = 64,
     bound: int = 1024,
+    processors: float = inf,
     **costs: float,
 ) -> tuple[Played, Model]:
     """Turns of so many items, each of which takes every operator `cost` seconds, or what `costs` says of that operator."""
@@ -56,8 +58,8 @@ def played(
     divided = after(graph, REGIONS, workers)
     plan = BACKEND.plan(divided, Platform(workers), Options(workers=workers, batch=batch, bound=bound))
     takes = {node.instance.name: costs.get(node.instance.name.split("#")[0], cost) for node in plan.nodes}
-    model = planned(plan, takes, [size] * turns, reading)
-    found = play(model)
+    model = planned(plan, takes, [size] * turns, reading, processors=processors)
+    found = play(model, processors)
     assert all(task.done == turns * size for task in model.tasks), "not all is done"
     return found, model
 
@@ -156,3 +158,13 @@ def test_what_a_worker_has_to_do_until_the_reader_waits_again_counts_and_not_wha
     )
     assert one.seconds > 800 * 125 * 3.3e-6
     assert two.seconds < 0.75 * one.seconds
+
+
+@pytest.mark.parametrize("reading", [0.4e-3, 1.0e-3, 1.2e-3])
+def test_a_worker_that_left_the_reader_its_processor_is_woken_when_the_reader_waits(reading: float) -> None:
+    """What is taken out of a region is worth waking somebody for by what it takes, not by how long it is to take it."""
+    turn = reading + 1000 * (1e-6 + 2e-6)
+    found, _ = played(
+        UNLIKE, 2, 0.0, 100, 1000, reading, batch=1000, bound=2000, processors=2, change=1e-6, other=2e-6
+    )
+    assert found.seconds < 1.05 * 100 * turn / 2

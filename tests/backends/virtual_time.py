@@ -1,13 +1,14 @@
 """A plan run by the scheduler in virtual time: nothing is computed, each item takes an operator the time that it is said to take.
 
 So what a machine with so many processors would take can be known without it, as far as scheduling decides it: queues, bounds,
-locks, regions and worklists are those of the plan, and processors are as many as threads.
+locks, regions and worklists are those of the plan. Processors are as many as threads, or threads share them alike.
 """
 
 from __future__ import annotations
 
 from heapq import heappop, heappush
 from itertools import count
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
@@ -120,25 +121,31 @@ class Played:
     woken: int
 
 
-def play(model: Model) -> Played:
-    """Runs the threads of a model. One that yields a number is busy for so many seconds; None is a moment."""
+def play(model: Model, processors: float = inf) -> Played:
+    """Runs the threads of a model. One that yields a number is busy for so many seconds; None is a moment.
+
+    Where more are busy than there are `processors`, all take longer: `done` is what each thread that is busy has done so far.
+    """
     threads = model.scenario().threads[:]
     busy, woken = [0.0] * len(threads), 0
     number = count()
     coming: list[tuple[float, int, int]] = [(0.0, next(number), i) for i in range(len(threads))]
     asleep: dict[int, Any] = {}
+    done = 0.0
     while coming:
-        model.now, _, i = heappop(coming)
+        at, _, i = heappop(coming)
+        model.now += (at - done) * max(1.0, (len(coming) + 1) / processors)
+        done = at
         wait: Any = next(threads[i], _ENDED)
         if wait is None or isinstance(wait, float):
             busy[i] += wait or 0.0
-            heappush(coming, (model.now + (wait or 0.0), next(number), i))
+            heappush(coming, (done + (wait or 0.0), next(number), i))
         elif wait is not _ENDED:
             asleep[i] = wait
         for other in [other for other, wakes in asleep.items() if wakes()]:
             del asleep[other]
             woken += other > 0
-            heappush(coming, (model.now, next(number), other))
+            heappush(coming, (done, next(number), other))
     assert not asleep, "some sleep for ever"
     return Played(model.now, tuple(busy), woken)
 
@@ -149,10 +156,11 @@ def planned(
     turns: Sequence[int],
     reading: float = 0.0,
     widths: str = "measured",
+    processors: float = inf,
 ) -> Model:
     """A model of a plan with one input. `costs`: seconds an item by instance; `turns`: the items of each, read in `reading`.
 
-    `widths`: how wide regions are (see `Widths`).
+    `widths`: how wide regions are (see `Widths`). `processors`: where they are fewer than threads.
     """
     outputs = [edge.name for edge in plan.edges if edge.consumer is None]
     places = {name: len(plan.nodes) + i for i, name in enumerate(outputs)}
@@ -191,7 +199,7 @@ def planned(
         list(queues.values()),
         ready(plan.choices.scheduler, tasks, order, queues, plan.batch),
         workers=plan.workers,
-        cores=plan.workers + 1,
+        cores=int(min(processors, plan.workers + 1)),
         batch=plan.batch,
         bound=max(queue.bound for queue in queues.values()),
         widths=widths,

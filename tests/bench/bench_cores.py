@@ -32,7 +32,7 @@ from kernels import BENCHES, PROGRAMS, Bench
 from report import Spread
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 ROWS: Mapping[str, tuple[Bench, float]] = {
     "query_log.szl": (evolve(BENCHES["query_log.szl"], rows=16_000_000), 0.0),
@@ -62,13 +62,13 @@ class Ways:
         command += [",".join(map(str, cpus)), str(workers), str(self.folder / name), self.suffix]
         command += [f"{key}={file}" for key, file in self.inputs.items()]
         (self.folder / name).mkdir()
-        return subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env={**measure.environment(), "RIVER_CACHE": str(self.folder / "cache")},
-        )
+        return waiting(command, self.folder / "cache")
+
+
+def waiting(command: Sequence[str], cache: Path) -> subprocess.Popen[str]:
+    """A process that does something for each line that it gets, and answers with a line; where its machine code is kept."""
+    env = {**measure.environment(), "RIVER_CACHE": str(cache)}
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
 
 
 def child(program: str, cpus: str, workers: str, out: str, suffix: str, *inputs: str) -> None:
@@ -134,26 +134,39 @@ def compare(name: str, scale: float, runs: int, folder: Path) -> None:
     rows = round(bench.rows * scale)
     inputs = {each: str(written(kind, rows, bench, folder)) for each, kind in bench.inputs.items()}
     ways = Ways(program, inputs, "arrow" if program.endswith(".str") else "csv", folder)
+    others = in_c(folder, Path(inputs["query"])) if name == "query_log.szl" else {}
+    walls = tell(f"{name}: {rows} rows", ways.process, runs, wanted, others)
+    measure.record(name, walls)
+    if "c, 1" in walls:
+        told("what it gives in C", Spread.of_ratios(walls["c, 1"], walls["c, halves"]))
+
+
+def tell(
+    title: str,
+    process: Callable[[str, Sequence[int], int], subprocess.Popen[str]],
+    runs: int,
+    wanted: float,
+    others: Mapping[str, Any],
+) -> dict[str, list[float]]:
+    """Prints what the ways take that `process` starts, with what the second core gives, and the ceiling; all seconds."""
     first, second = sorted(os.sched_getaffinity(0))[:2]
     processes = {
-        "river, 1": [ways.process("one", [first], 1)],
-        "river, 2": [ways.process("two", [first, second], 2)],
-        "river, 1 + 1": [ways.process("left", [first], 1), ways.process("right", [second], 1)],
+        "river, 1": [process("one", [first], 1)],
+        "river, 2": [process("two", [first, second], 2)],
+        "river, 1 + 1": [process("left", [first], 1), process("right", [second], 1)],
     }
     try:
         for each in processes.values():
             for _ in range(2):
                 together(each)
-        races: dict[str, Any] = {way: partial(together, each) for way, each in processes.items()}
-        if name == "query_log.szl":
-            races |= in_c(folder, Path(inputs["query"]))
-        took = measure.rounds(races, runs)
+        took = measure.rounds(
+            {way: partial(together, each) for way, each in processes.items()} | dict(others), runs
+        )
     finally:
         for each in (each for found in processes.values() for each in found):
             each.communicate()
-    measure.record(name, {way: [each.wall for each in found] for way, found in took.items()})
     walls = {way: [each.wall for each in found] for way, found in took.items()}
-    print(f"{name}: {rows} rows")
+    print(title)
     for way, seconds in walls.items():
         spread, cpu = Spread.of(seconds), min(each.cpu for each in took[way])
         print(
@@ -165,8 +178,7 @@ def compare(name: str, scale: float, runs: int, folder: Path) -> None:
     told(f"the second core gives (target {wanted:g})" if wanted else "the second core gives", gain)
     told("the ceiling", ceiling)
     told("part of the ceiling" if wanted else f"part of the ceiling (target {PART:g})", part)
-    if "c, 1" in walls:
-        told("what it gives in C", Spread.of_ratios(walls["c, 1"], walls["c, halves"]))
+    return walls
 
 
 def told(what: str, ratio: Spread) -> None:

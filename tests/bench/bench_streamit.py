@@ -9,13 +9,17 @@ more will come. All ways of a program take turns in one process, and each figure
 processors. The answers to the items that come once are compared, to five digits where they are floats, because gcc contracts a
 product and a sum; those of River's to a short input with the evaluator's, too, to the bit.
 
-Run: python tests/bench/bench_streamit.py [--programs all|NAME,...] [--items N] [--times N] [--workers N] [--runs N]
+With `--cores` there is no C: printed is what a second core gives by the clock, with the ceiling, which is what the machine gives
+two runs of one worker side by side, as `bench_cores` has it for programs from file to file.
+
+Run: python tests/bench/bench_streamit.py [--programs all|NAME,...] [--items N] [--times N] [--workers N] [--runs N] [--cores]
 """
 
 from __future__ import annotations
 
 import argparse
 import ctypes
+import os
 import random
 import sys
 from array import array
@@ -25,6 +29,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
+import bench_cores
 import measure
 from attrs import frozen
 
@@ -36,6 +41,7 @@ from river.backend import Options
 from river.platform import here
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Callable, Sequence
 
     from river.driver import Compiled
@@ -168,6 +174,9 @@ WORKS: Final = {
 MOST: Final = 1.0
 """Of the time of C."""
 
+GAIN: Final = 1.8
+"""Of a second core, by the clock."""
+
 EIGHT_MILLION: Final = 8_000_000
 
 COMPARED: Final = 1_000_000
@@ -185,6 +194,7 @@ class Told(argparse.Namespace):
     times: int | None
     workers: int
     runs: int
+    cores: bool
 
 
 class Ends:
@@ -303,7 +313,7 @@ def same(name: str, program: Compiled, items: array[Any], libraries: dict[str, A
 def contest(name: str, libraries: dict[str, Any], told: Told) -> None:
     """Prints what River and C take for one program."""
     work, workers = WORKS[name], told.workers
-    times = told.times or max(1, work.times * EIGHT_MILLION // told.items)
+    times = times_of(name, told)
     program, signal = river.load(str(PROGRAMS / f"{name}.str")), given(work, told.items)
     check(name, program, signal)
     if not measure.ALONE:
@@ -320,7 +330,39 @@ def contest(name: str, libraries: dict[str, Any], told: Told) -> None:
     print(f"{name:16} M items/s of a processor: {rates}; River takes {ratios} {met}", flush=True)
 
 
+def times_of(name: str, told: Told) -> int:
+    """How often the items come."""
+    return told.times or max(1, WORKS[name].times * EIGHT_MILLION // told.items)
+
+
+def cores(name: str, told: Told, folder: Path) -> None:
+    """Prints what a second core gives one program."""
+    file, times = folder / f"{name}.items", times_of(name, told)
+    file.write_bytes(given(WORKS[name], told.items).tobytes())
+
+    def process(_: str, cpus: Sequence[int], workers: int) -> subprocess.Popen[str]:
+        said = [name, str(file), ",".join(map(str, cpus)), str(workers), str(times)]
+        return bench_cores.waiting([sys.executable, __file__, "--child", *said], folder / "cache")
+
+    title = f"{name}: {told.items * times} items"
+    measure.record(f"{name}, two cores", bench_cores.tell(title, process, told.runs, GAIN, {}))
+
+
+def child(name: str, file: str, cpus: str, workers: str, times: str) -> None:
+    """Runs a program on the items of a file for each line of the standard input; answers with seconds of its processors."""
+    os.sched_setaffinity(0, set(map(int, cpus.split(","))))
+    work, signal = WORKS[name], array(WORKS[name].code, Path(file).read_bytes())
+    ends = Ends(work.code, work.turns(len(signal)) * work.gives)
+    with optimised(OPTIMISATION):
+        run = ours(river.load(str(PROGRAMS / f"{name}.str")), signal, ends, int(workers), int(times))
+        for _ in sys.stdin:
+            print(run().cpu, flush=True)
+
+
 def main() -> None:
+    if sys.argv[1:2] == ["--child"]:
+        child(*sys.argv[2:])
+        return
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -329,10 +371,15 @@ def main() -> None:
     parser.add_argument("--times", type=int, help="how often they come; else so often that C takes a second")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--cores", action="store_true", help="what a second core gives")
     told = parser.parse_args(namespace=Told())
     names: Sequence[str] = list(WORKS) if told.programs == "all" else told.programs.split(",")
     measure.begin("Programs of StreamIt's kind")
     with TemporaryDirectory() as folder:
+        if told.cores:
+            for name in names:
+                cores(name, told, Path(folder))
+            return
         libraries: dict[str, Any] = {}
         for way, *flags in (("C",), ("C, fast-math", "-ffast-math")):
             made = measure.built(Path(folder), f"c{len(libraries)}.so", C, "-shared", "-fPIC", *flags)

@@ -43,6 +43,9 @@ REASONS: Final = {
     "items with equal keys keep their order by serial numbers, and queues of these have no marks of the keys": (
         r"sends in order to `\w+`, which acts on marks: serial numbers carry none",
     ),
+    "windows of which some send more than others have no turns in which what they send could be put together": (
+        "does not send as many items for each window",
+    ),
     "where firings do not all send as much, an item waits for a pulse, and a loop for the item": (
         r"is part of a loop, and what it sends would wait for what comes later",
     ),

@@ -116,6 +116,7 @@ class Scheduler:
         self._helping = 0.0
         self._stepping = [0.0] * len(tasks)  # seconds of each task since a turn was read
         self._stepped = [0.0] * len(tasks)  # and before, since the reader had to wait for room
+        self._handed = 0.0  # seconds of what several workers did of one task, since then
         self._read = 0.0  # seconds of the reader for reading, since then
         self._spare = (
             0.0  # seconds that one more worker would have had to do from one such wait to the next, smoothed
@@ -302,7 +303,8 @@ class Scheduler:
                 task.state = State.IDLE
                 if task.missed:
                     self._queue(task)
-        task.learn(seconds, empty=empty)
+        if not task.working:  # else that is handed out, of which others know what it takes
+            task.learn(seconds, empty=empty)
         if outcome is Outcome.SPLIT:  # this worker is busy, and what it does was worth handing out
             self._rouse(1, task.cores)
             self._call(0, now)
@@ -312,6 +314,8 @@ class Scheduler:
     def rejoined(self, task: Task, seconds: float, now: float) -> None:
         """A worker has done what it had taken out of a task, in so many seconds."""
         self._widths.took(task, seconds)
+        self._handed += seconds
+        task.learn(seconds, empty=False)
         self.running -= 1
         task.working -= 1
         self._delivered(task.outs)
@@ -381,12 +385,12 @@ class Scheduler:
         """
         if not self._read:  # it still waits with the same turn
             return
-        working = sum(self._stepped)
+        working = sum(self._stepped) + self._handed
         idle, others = working - self._read, working - max(self._stepped, default=0.0)
         spare = min(idle - IDLE * working, others - GAINED * working)
         self._spare = min(max(0.0, self._spare + spare), 2 * WAKE)
         self._stepped = [0.0] * len(self._stepped)
-        self._read = 0.0
+        self._handed = self._read = 0.0
 
     def _holds_up(self, mine: int) -> bool:
         """Whether the processor of the reader, which waits for room, could have done what takes longer than waking somebody.
