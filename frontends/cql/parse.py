@@ -489,6 +489,18 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
         block = without_lateral(self, block)
         return block if windows is None else self.with_windows(block, windows)
 
+    def written_row(self, tree: Tree[Token], args: Args) -> q.Select:
+        """A query without sources that reads those of the queries in it is one row, which is there when the first of them has a row."""
+        nested = next((node for item in args[0] for node in walk(item) if isinstance(node, q.Nested)), None)
+        read = _block(nested.query) if nested is not None else None
+        if read is None:
+            return super().written_row(tree, args)
+        span = self.span(tree)
+        here = q.Select((q.Item(s.Call("count", ()), "here", span=span),), read.sources, span=span)
+        return q.Select(
+            args[0], (c.Derived("here", "here", None, c.Query(here, span=span), span=span),), span=span
+        )
+
     def select_stream(self, tree: Tree[Token], args: Args) -> q.Select:
         word, *rest = args
         block = self.select(tree, rest)
@@ -733,6 +745,14 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
     def whole(self, token: Token) -> int:
         """The value of a whole number."""
         return int(token, 16 if token[:2] in {"0x", "0X"} else 10)
+
+
+def _block(query: s.Node) -> q.Select | None:
+    """The first block of a query."""
+    body = query.select if isinstance(query, c.Query) else query
+    while isinstance(body, c.Combined):
+        body = body.left
+    return body if isinstance(body, q.Select) else None
 
 
 def _written_rows(query: s.Node) -> tuple[tuple[s.Expr, ...], ...] | None:

@@ -505,6 +505,15 @@ def test_more_than_one_row_is_no_value() -> None:
     assert "'assert'" in repr(outcome.info)
 
 
+def test_a_query_without_sources_asks_those_in_it() -> None:
+    query = "select (select count(*) from {s[range 2]}) * 10 / (select count(*) + 1 from {t[now]}) as f, 7 as k"
+    data: dict[str, list[Any]] = {
+        "s": [(1, 1, "x", None), (2, 2, "x", None), (3, 2, "x", None)],
+        "t": [(3, 1, "y", None)],
+    }
+    assert says(query, data) == {1: [(10, 7)], 2: [(20, 7)], 3: [(15, 7)]}
+
+
 def test_columns_of_nested_queries_are_not_in_a_star() -> None:
     (*_, view) = checked(
         "v: relation = select *, (select max(a) from t) from s where exists (select * from t);"
