@@ -23,6 +23,8 @@ WORDS = (
 LAST_WORD = r"\b([A-Za-z_]+)(?:\s+|\s*\(\s*(?:select\s+)?)$"
 
 BEGUN = (
+    (r"(?i)=\s*(merge)\s+$", "rows of a relation come and go by changes"),
+    (r"(?i)=\s*(insert)\s+$", "it is a declaration of its own: `insert into v select ...;`"),
     (r"(?i)\b(if)\s*\([^{};]*$", "write `case when c then a else b end`"),
     (r"(?i)\b(overlay)\s*\([^()]*$", "write `left(s, 2) || 'x' || substring(s, 4)`"),
     (r"(?i)\b(date|time)\s+$", "write `timestamp '2026-01-31'`"),
@@ -57,10 +59,8 @@ INSTEAD = {
     "apply": "a query that reads columns of the rows before it stands in an expression: `(select ...)`",
     "bernoulli": "rows are not sampled",
     "create": "it is a declaration of its own: `create view v as select ...;`",
-    "insert": "it is a declaration of its own: `insert into v select ...;`",
     "delete": "rows of a relation go by changes with `-`",
     "update": "rows of a relation change by `-` and `+`",
-    "merge": "rows of a relation come and go by changes",
     "output": "a relation tells its changes; at steps of time it is `[range n slide m]`",
     "timestamp": "the time stamp is declared with the stream: `s: {ts: time; ...} stream by ts;`",
     "within": "windows stand behind the sources: `a[range 1 hour] join b[range 1 hour] on ...`",
@@ -78,7 +78,6 @@ INSTEAD = {
     "tablesample": "rows are not sampled",
     "top": "the first rows are `order by ... limit n`",
     "window": "windows stand behind the source, `s[range 5 minutes]`, or around it, `tumble(s, 5 minutes)`; `over` names none",
-    "minus": "the difference of queries is `except`",
     "values": "rows that are written out stand in parentheses: `values (1, 'a'), (2, 'b')`",
 }
 """Help at words that people know from SQL and from other kinds of CQL."""

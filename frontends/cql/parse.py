@@ -229,7 +229,8 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
         return evolve(query, within=tuple(within), span=self.span(tree))
 
     def union_word(self, tree: Tree[Token], args: Args) -> tuple[str, bool]:
-        return str(args[0]).lower(), args[1] is not None
+        word = str(args[0]).lower()
+        return "except" if word == "minus" else word, args[1] is not None
 
     def intersect_word(self, tree: Tree[Token], args: Args) -> tuple[str, bool]:
         return str(args[0]).lower(), args[1] is not None
@@ -237,6 +238,10 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
     def combination(self, tree: Tree[Token], args: Args) -> c.Combined:
         left, (word, every), right = args
         return c.Combined(word, every, self.relation(left), self.relation(right), span=self.span(tree))
+
+    def named(self, tree: Tree[Token], args: Args) -> q.Select:
+        name, span = str(args[0]), self.span(tree)
+        return q.Select((q.Star(span=span),), (q.Source(name, name, span=span),), span=span)
 
     def values_row(self, tree: Tree[Token], args: Args) -> tuple[s.Expr, ...]:
         return args[0]
@@ -490,7 +495,7 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
         return block if windows is None else self.with_windows(block, windows)
 
     def written_row(self, tree: Tree[Token], args: Args) -> q.Select:
-        """A query without sources that reads those of the queries in it is one row, which is there when the first of them has a row."""
+        """A query without sources that has queries in it is one row, which is there when the first of them is."""
         nested = next((node for item in args[0] for node in walk(item) if isinstance(node, q.Nested)), None)
         read = _block(nested.query) if nested is not None else None
         if read is None:
@@ -509,7 +514,8 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
                 block = evolve(block, items=tuple(q.Item(value, span=value.span) for value in values))
             case _:
                 pass
-        return evolve(block, operator=str(word).lower())
+        operator = str(word).lower()
+        return block if operator == "stream" else evolve(block, operator=operator)
 
     def select_stream_of_all(self, tree: Tree[Token], args: Args) -> q.Select:
         word, *rest = args

@@ -22,17 +22,18 @@ UNITS: Mapping[str, int] = MappingProxyType(
     {
         name + plural: length
         for names, length in (
-            (("microsecond",), 1),
+            (("microsecond", "usec"), 1),
             (("millisecond", "msec"), 1_000),
             (("second", "sec"), 1_000_000),
             (("minute", "min"), 60_000_000),
-            (("hour",), 3_600_000_000),
+            (("hour", "hr"), 3_600_000_000),
             (("day",), 86_400_000_000),
             (("week",), 604_800_000_000),
         )
         for name in names
         for plural in ("", "s")
     }
+    | {"us": 1, "ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000, "d": 86_400_000_000}
 )
 """Units of time, in microseconds."""
 

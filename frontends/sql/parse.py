@@ -340,10 +340,17 @@ class SqlBuilder(ExprBuilder):
 
     def floor_call(self, tree: Tree[Token], args: Args) -> s.Expr:
         callee, value, unit = args
-        if not isinstance(callee, s.Name) or callee.name.lower() != "floor":
-            self.report("syntax-from", "only `floor` takes `to`", self.span(tree), "write `floor(t to hour)`")
-        part = s.String(str(unit).lower(), span=self.span(tree))
-        return s.Call("date_trunc", (part, value), span=self.span(tree))
+        span = self.span(tree)
+        word = callee.name.lower() if isinstance(callee, s.Name) else "?"
+        if word not in ("floor", "ceil", "ceiling"):
+            message = "only `floor` and `ceil` take `to`"
+            self.report("syntax-from", message, span, "write `floor(t to hour)`")
+        part = s.String(str(unit).lower(), span=span)
+        begin = s.Call("date_trunc", (part, value), span=span)
+        if word == "floor":
+            return begin
+        end = s.Call("timestampadd", (part, s.Int(1), begin), span=span)
+        return chosen([(s.Binary("==", begin, value, span=span), value)], end, span)
 
     def is_truth(self, tree: Tree[Token], args: Args) -> s.Expr:
         if str(args[1]).lower() == "unknown":

@@ -328,7 +328,6 @@ WITHIN = "rows are chosen by `row_number() over (order by ...)`; p is a number t
     ("text", "help_line"),
     [
         ("select sum(a) within group (order by a) from s", WITHIN),
-        ("select a from s minus select a from t", "the difference of queries is `except`"),
         (
             "select a from (values 1) v",
             "rows that are written out stand in parentheses: `values (1, 'a'), (2, 'b')`",

@@ -506,7 +506,9 @@ def test_more_than_one_row_is_no_value() -> None:
 
 
 def test_a_query_without_sources_asks_those_in_it() -> None:
-    query = "select (select count(*) from {s[range 2]}) * 10 / (select count(*) + 1 from {t[now]}) as f, 7 as k"
+    query = (
+        "select (select count(*) from {s[range 2]}) * 10 / (select count(*) + 1 from {t[now]}) as f, 7 as k"
+    )
     data: dict[str, list[Any]] = {
         "s": [(1, 1, "x", None), (2, 2, "x", None), (3, 2, "x", None)],
         "t": [(3, 1, "y", None)],
