@@ -27,6 +27,8 @@ LOOPBACK = {
     "spark.ui.enabled": "false",
 }
 """Settings of a driver for such a cluster."""
+LOCAL = "local"
+"""Where the processes of a cluster keep what they need for a while."""
 
 
 def bare_python(folder: Path) -> str:
@@ -36,10 +38,14 @@ def bare_python(folder: Path) -> str:
 
 
 class Cluster:
-    """A master with workers of one core, whose files are in `folder`. `workers`: their processes."""
+    """A master with workers of one core, whose files are in `folder`. `workers`: their processes.
+
+    `surroundings`: what a driver's environment says, too, so that it keeps its files there.
+    """
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         self.folder = folder
+        self.surroundings = _surroundings(folder)
         self.workers: list[subprocess.Popen[bytes]] = []
         self._stack = stack
         self._count = 0
@@ -60,7 +66,7 @@ class Cluster:
 
     def tidy(self) -> None:
         """Removes the files of all applications, which have ended: each has had River unpacked, hundreds of megabytes."""
-        for application in self.folder.glob("worker*/app-*"):
+        for application in (*self.folder.glob("worker*/app-*"), *self.folder.glob(f"{LOCAL}/*")):
             shutil.rmtree(application, ignore_errors=True)
 
 
@@ -95,6 +101,13 @@ def connect_server(folder: Path, master: str, python: str) -> Iterator[str]:
         )
 
 
+def _surroundings(folder: Path) -> dict[str, str]:
+    """What keeps the files of Spark's processes in a folder: those of one that is killed would stay in `/tmp` for ever."""
+    local = folder / LOCAL
+    local.mkdir(exist_ok=True)
+    return {"SPARK_LOCAL_DIRS": str(local), "JAVA_TOOL_OPTIONS": f"-Djava.io.tmpdir={local}"}
+
+
 def _started(stack: ExitStack, log: Path, class_: str, *args: str) -> tuple[subprocess.Popen[bytes], Path]:
     return _process(stack, log, ["spark-class", class_, "--host", "127.0.0.1", *args])
 
@@ -107,6 +120,7 @@ def _process(stack: ExitStack, log: Path, command: list[str]) -> tuple[subproces
         "JAVA_HOME": str(find_java().home()),
         "SPARK_HOME": str(SPARK_HOME),
         "SPARK_LOCAL_IP": "127.0.0.1",
+        **_surroundings(log.parent),
     }
     file = stack.enter_context(log.open("wb"))
     command = [str(SPARK_HOME / "bin" / command[0]), *command[1:]]

@@ -11,6 +11,7 @@ import os
 import queue
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -43,8 +44,10 @@ SETTINGS = {**LOOPBACK, "spark.pyspark.python": "./river/bin/python"}
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("kills")
+def place() -> Iterator[Path]:
+    """On a disk: each executor unpacks River, and of tens of them that are killed the memory would be full."""
+    with tempfile.TemporaryDirectory(prefix="river-kills-", dir="/var/tmp") as found:
+        yield Path(found)
 
 
 @pytest.fixture(scope="module")
@@ -103,9 +106,12 @@ class Killer:
 class Driver:
     """A process that runs a program on the cluster; what it prints can be waited for."""
 
-    def __init__(self, script: str, **told: Any) -> None:
+    def __init__(self, script: str, spark: Cluster, **told: Any) -> None:
         command = [sys.executable, "-c", script, json.dumps(told)]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        surroundings = {**os.environ, **spark.surroundings}
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=surroundings
+        )
         self._lines: queue.Queue[str] = queue.Queue()
         self._thread = threading.Thread(target=self._listen, daemon=True)
         self._thread.start()
@@ -121,6 +127,11 @@ class Driver:
         assert self.process.stdin is not None
         print(text, file=self.process.stdin, flush=True)
 
+    def hang_up(self) -> None:
+        """Tells the process that nothing more is to be done."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+
     def hears(self, text: str) -> None:
         """Waits for a line that it prints."""
         assert self._lines.get(timeout=LONG) == text
@@ -130,9 +141,8 @@ class Driver:
         end({self.process.pid, *below({self.process.pid})})
         self.process.wait()
         self._thread.join()
-        assert self.process.stdin is not None
+        self.hang_up()
         assert self.process.stdout is not None
-        self.process.stdin.close()
         self.process.stdout.close()
 
 
@@ -207,7 +217,7 @@ def test_runs_that_follow_a_folder(
         "program": str(tmp_path / "p.river"), "folder": f"{tmp_path}/in/", "out": f"{tmp_path}/out.csv/", "state": str(state),
         "settings": {**settings, "spark.master": spark.address},
     }  # fmt: skip
-    driver = Driver(FOLLOWS, **told)
+    driver = Driver(FOLLOWS, spark, **told)
     try:
         for _ in range(CASES):
             goes_on(driver, arrivals, state)
@@ -216,13 +226,14 @@ def test_runs_that_follow_a_folder(
             if victim == "driver":
                 driver.close()
                 spark.tidy()
-                driver = Driver(FOLLOWS, **told)
+                driver = Driver(FOLLOWS, spark, **told)
         arrivals.come()
         until_all(lambda: len(files_of(state)) == arrivals.count)
         driver.say("stop")
         driver.hears("done")
     finally:
         driver.close()
+        spark.tidy()
     files = files_of(state)
     assert sorted(files) == sorted(arrivals.folder.glob("[!.]*"))
     expected: list[list[int]] = []
@@ -311,7 +322,7 @@ def test_runs_over_files(victim: str, spark: Cluster, settings: dict[str, str], 
         assert len(expected[name]) > 5
     killer = Killer(spark, victim, random)
     told = {"data": str(data), "settings": {**settings, "spark.master": spark.address}}
-    driver = Driver(RUNS, **told)
+    driver = Driver(RUNS, spark, **told)
     took: dict[str, float] = {}
     try:
         for case in range(CASES + 1):
@@ -322,11 +333,13 @@ def test_runs_over_files(victim: str, spark: Cluster, settings: dict[str, str], 
             driver.say(json.dumps([str(tmp_path / name), f"{out}/"]))
             driver.hears("begins")
             time.sleep(random.random() * took[name])
+            if victim == "driver":
+                driver.hang_up()  # one that has just been done does not see that its Java is gone
             killer.kill(driver.process)
             if victim == "driver":
                 driver.close()
                 spark.tidy()
-                driver = Driver(RUNS, **told)
+                driver = Driver(RUNS, spark, **told)
                 if not out.exists():  # else it had just been done
                     driver.say(json.dumps([str(tmp_path / name), f"{out}/"]))
                     driver.hears("begins")
@@ -336,6 +349,7 @@ def test_runs_over_files(victim: str, spark: Cluster, settings: dict[str, str], 
             assert known(name, sorted(out.glob("[!.]*"))) == expected[name]
     finally:
         driver.close()
+        spark.tidy()
 
 
 def timed(driver: Driver, program: Path, out: Path) -> float:
