@@ -24,8 +24,9 @@ from backends.multicore.scheduling.ready import ready
 from backends.multicore.scheduling.scheduler import CALLER, Scheduler
 from backends.multicore.views import Views
 from backends.native.deadline import Deadline
+from backends.native.jit import OPTIMISATION
 from backends.native.shared import spent
-from backends.native.tiers import LARGE, while_running
+from backends.native.tiers import effort_for, while_running
 from river.backend import Summary
 from river.classes import evolve
 from river.driver import Reading
@@ -67,8 +68,8 @@ def run(plan: Plan, sources: Sources, sinks: Sinks) -> Summary:
     views = {view.name for view in plan.graph.views}
     if strangers := sorted(set(sinks) - set(plan.graph.outputs) - views):
         raise ValueError(f"not outputs of the program: {', '.join(strangers)}")
-    optimised = plan.options.deadline is not None or _bytes(sources) >= LARGE
-    with nothing() if optimised else while_running() as improver:
+    effort = OPTIMISATION if plan.options.deadline is not None else effort_for(_sizes(sources))
+    with nothing() if effort == OPTIMISATION else while_running(effort) as improver:
         engine = Engine(plan, sinks, improver)
         try:
             return engine.run(sources)
@@ -76,10 +77,10 @@ def run(plan: Plan, sources: Sources, sinks: Sinks) -> Summary:
             engine.end()
 
 
-def _bytes(sources: Sources) -> int:
-    """How large the inputs are, as far as that is known."""
-    read = (source.source for source in sources.values() if isinstance(source, Reading))
-    return sum(source.bytes for source in read if isinstance(source, ItemSource))
+def _sizes(sources: Sources) -> list[int]:
+    """How large the inputs are; 0 where that is not known."""
+    read = (source.source if isinstance(source, Reading) else None for source in sources.values())
+    return [source.bytes if isinstance(source, ItemSource) else 0 for source in read]
 
 
 class Engine:

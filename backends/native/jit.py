@@ -37,6 +37,14 @@ Tests may write it, as long as nothing made before is used until they have put i
 OPTIMISATION: Final = 3
 """How much code is optimised, from 0 (not at all)."""
 
+QUICK: Final = 1
+"""How much code is optimised that a run waits for: by what makes it faster and takes LLVM least. Small functions are written out
+where they are called, variables are values where nothing has their addresses, blocks are joined, and values stay in registers
+from block to block. Twice the time to make, a quarter less to run."""
+
+LARGE: Final = 150_000
+"""Characters of a module from which on `QUICK` is not at all: this would take more than in proportion."""
+
 _INLINED: Final = re.compile(r"^(define internal [^<\n]*) alwaysinline", re.MULTILINE)
 """The head of a function that is written out where it is called; not of those of vectors, which are one instruction."""
 
@@ -119,21 +127,24 @@ def _callable(address: int, params: tuple[Any, ...], result: Any, short: bool) -
 
 @memory.lifted()
 def machine_code(text: str, level: int = OPTIMISATION) -> bytes:
-    """An LLVM module as an object file for this processor, optimised from 0 (not at all) to 3.
+    """An LLVM module as an object file for this processor, optimised from 0 (not at all) over `QUICK` to 3.
 
     Several threads may do this at once: each has an LLVM context of its own, and the long calls go past the lock of
     llvmlite.
 
     Raises: InternalError if the text is not a correct module.
     """
+    if level == QUICK and len(text) >= LARGE:
+        level = 0
     if not level:
         text = _INLINED.sub(r"\1", text)  # what code takes that is only made grows with its size
     binding: Any = import_module("llvmlite.binding")
     llvm, machine = library(), host()
+    thorough = level if level > QUICK else 0
     target = binding.Target.from_triple(machine.triple).create_target_machine(
         cpu=machine.cpu,
         features=machine.features,
-        opt=level,
+        opt=thorough,
         reloc="pic",
         codemodel="default",
         jit=True,
@@ -144,12 +155,31 @@ def machine_code(text: str, level: int = OPTIMISATION) -> bytes:
         module.verify()
     except RuntimeError as wrong:
         raise InternalError(f"native code is not well formed: {wrong}\n{text}") from None
-    tuning = binding.create_pipeline_tuning_options(speed_level=level)
-    tuning.loop_vectorization = tuning.slp_vectorization = level > 0
+    tuning = binding.create_pipeline_tuning_options(speed_level=thorough)
+    tuning.loop_vectorization = tuning.slp_vectorization = thorough > 0
     builder = binding.create_pass_builder(target, tuning)
-    passes = builder.getModulePassManager()
+    passes = _quick_passes() if level == QUICK else builder.getModulePassManager()
     llvm.LLVMPY_RunNewModulePassManager(passes, module, builder)
     return _emitted(llvm, target, module)
+
+
+def _quick_passes() -> Any:
+    """What is done for `QUICK`."""
+    binding: Any = import_module("llvmlite.binding")
+    with _STARTING:
+        _registers_by_function()
+    passes = binding.create_new_module_pass_manager()
+    passes.add_always_inliner_pass()
+    passes.add_sroa_pass()
+    passes.add_simplify_cfg_pass()
+    return passes
+
+
+@cache
+def _registers_by_function() -> None:
+    """Has values stay in registers from block to block, also in code that is not optimised. LLVM has no switch for a module."""
+    binding: Any = import_module("llvmlite.binding")
+    binding.set_option("", "-optimize-regalloc=true")
 
 
 def _emitted(llvm: ctypes.CDLL, target: Any, module: Any) -> bytes:

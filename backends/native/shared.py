@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from weakref import ref
 
 from backends.native import tiers
-from backends.native.cache import found, kept, name_of, note, noted
-from backends.native.jit import OPTIMISATION, Code, host, linked, machine_code, stated
+from backends.native.cache import found, kept, name_of, note, noted, there
+from backends.native.jit import OPTIMISATION, QUICK, Code, host, linked, machine_code, stated
 from backends.native.tiers import Order, Tier, job
 from river.classes import define, evolve, frozen
 from river.diagnostics import InternalError
@@ -114,14 +114,15 @@ def shared(
     (see `tiers`). `begin` is called once, when the code has been linked: if it raises, the code is not there. Threads that want
     different code do not wait for each other.
     """
-    if level and _quick():
-        return _once(key, lambda: _begun(key, make, level, begin))
+    effort = _effort()
+    if level and effort is not None:
+        return _once(key, lambda: _begun(key, make, level, effort, begin))
     return _once(key, lambda: _ready(key, make, level, begin))
 
 
-def _quick() -> bool:
-    """Whether code is made quickly at first."""
-    return not stated() and tiers.wanted()
+def _effort() -> int | None:
+    """How much code is optimised that is made quickly at first; None where it is not."""
+    return None if stated() else tiers.wanted()
 
 
 def _once(key: str, make: Callable[[], Code]) -> Code:
@@ -142,29 +143,39 @@ def _known(key: str) -> Code:
     code = _KNOWN[key]
     if code.tier is not None:
         code.tier.again = code.tier.ran
-        if not tiers.wanted():
+        if tiers.wanted() is None:
             code.tier.improve()
     return code
 
 
 def _begun(
-    key: str, make: Callable[[], ModuleText], level: int, begin: Callable[[Code], None] | None
+    key: str,
+    make: Callable[[], ModuleText],
+    level: int,
+    effort: int,
+    begin: Callable[[Code], None] | None,
 ) -> Code:
-    """The code as the cache has it, else made quickly: it is improved when it has run for long."""
+    """The code as the cache has it, the best of it, else made quickly: it is improved when it has run for long."""
     depends = _depends(key)
-    there = found(depends)
-    if there is not None:
-        return _linked(there, begin)
-    quick_key = f"quick {key}"
+    best = found(depends)
+    if best is not None:
+        return _linked(best, begin)
+    effort = next((kept for kept in (QUICK, 0) if there(name_of(_depends(_quickly(key, kept))))), effort)
+    quick_key = _quickly(key, effort)
     tier = Tier(
         lambda: _linked(kept(depends, lambda: _built(make, level)), begin),
         lambda ran: note(depends, ran),
         before=noted(depends),
         order=Order(name_of(_depends(quick_key)), name_of(depends), level),
     )
-    quick = evolve(_ready(quick_key, make, 0, begin, parts=0), tier=tier)
+    quick = evolve(_ready(quick_key, make, effort, begin, parts=effort), tier=tier)
     tiers.known(tier)
     return quick
+
+
+def _quickly(key: str, effort: int) -> str:
+    """The key of what is made quickly."""
+    return f"quick {effort} {key}"
 
 
 def _ready(
@@ -202,7 +213,7 @@ def _built(make: Callable[[], ModuleText], level: int) -> bytes:
     exports = [*made.exports, BEGIN] if f"define i1 @{BEGIN}(" in made.text else made.exports
     told = {"exports": exports, "facts": made.facts, "imports": parts(made.text)}
     code = machine_code(made.text, level)
-    if level:
+    if level > QUICK:
         return _packed(told, code)
     return _packed({**told, "size": len(code)}, code + zlib.compress(made.text.encode(), 1))
 
@@ -289,8 +300,8 @@ def part_code(name: str, level: int = OPTIMISATION) -> Code:
 
 def part_at_hand(name: str) -> Code:
     """The same, on whatever level it is there; else as code is made now."""
-    there = next((level for level in (OPTIMISATION, 0) if _part(name, level) in _KNOWN), None)
-    return part_code(name, there if there is not None else 0 if _quick() else OPTIMISATION)
+    known = next((level for level in (OPTIMISATION, QUICK, 0) if _part(name, level) in _KNOWN), _effort())
+    return part_code(name, OPTIMISATION if known is None else known)
 
 
 def _part(name: str, level: int) -> str:

@@ -1,9 +1,10 @@
 """Code that is made quickly at first, and well when it pays.
 
 To optimise code takes LLVM ten times as long as to make it, most of what a user waits for before the first row of a program
-that is new. So a run on little, or on nobody knows how much, has all code that is in no cache made without optimisation. What
-then runs for longer than `LONG` is made once more by another process (`apart`); as soon as the better code is there, calls go
-to it. Both do the same on the same memory, so any call may be the first of the better one.
+that is new. So a run on little, or on nobody knows how much, has all code that is in no cache made with few passes of LLVM's
+(`jit.QUICK`), and one on next to nothing (`SMALL`) with none. What then runs for longer than `LONG` is made once more by another
+process (`apart`); as soon as the better code is there, calls go to it. All do the same on the same memory, so any call may be
+the first of the better one.
 
 How long code has run is noted in the cache, and counts in the next run, which begins with the quick code in any case: nobody
 waits for better code before the first row. So optimising costs about as much as was spent for want of it, and what only ever sees
@@ -26,10 +27,11 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
 from backends.native.apart import Order, begin, runs
+from backends.native.jit import OPTIMISATION, QUICK
 from river.classes import define, field
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Generator, Sequence
 
     from backends.native.jit import Code
 
@@ -41,6 +43,9 @@ AGAIN: Final = 0.005
 
 LARGE: Final = 16 << 20
 """Bytes of inputs from which on all code is optimised before a run: it takes longer than that does, or is run again."""
+
+SMALL: Final = 64 << 10
+"""Bytes of inputs up to which nothing is worth optimising at all before a run: this is over before it shows."""
 
 BRIEF: Final = 20e-6
 """Seconds of a call for which it would take a while to ask for the time at each."""
@@ -192,8 +197,12 @@ _ELSEWHERE: Final = Elsewhere()
 
 @define(eq=False)
 class Improver:
-    """Improves code while something runs: another process does, else a thread that works only while there is something to do."""
+    """Improves code while something runs: another process does, else a thread that works only while there is something to do.
 
+    `effort`: how much code is optimised for which the run waits.
+    """
+
+    effort: int = QUICK
     thread: Thread | None = None
     stopped: list[BaseException] = field(factory=list[BaseException])
 
@@ -231,10 +240,17 @@ class Improver:
                     tier.ran = True
 
 
+def effort_for(sizes: Sequence[int]) -> int:
+    """How much code is optimised for which a run on inputs waits that are so large; 0 is the size of one that nobody knows."""
+    if all(sizes) and 0 < sum(sizes) <= SMALL:
+        return 0
+    return QUICK if sum(sizes) < LARGE else OPTIMISATION
+
+
 @contextmanager
-def while_running() -> Generator[Improver]:
+def while_running(effort: int = QUICK) -> Generator[Improver]:
     """Has code that is not in a cache made quickly, as long as the run lasts; `look` improves it."""
-    improver = Improver()
+    improver = Improver(effort)
     with _LOCK:
         _RUNS.append(improver)
     try:
@@ -246,9 +262,10 @@ def while_running() -> Generator[Improver]:
         improver.stop()
 
 
-def wanted() -> bool:
-    """Whether code is to be made quickly: somebody improves it later."""
-    return bool(_RUNS)
+def wanted() -> int | None:
+    """How much code is optimised that somebody improves later; None: there is nobody."""
+    with _LOCK:
+        return max((improver.effort for improver in _RUNS), default=None)
 
 
 def known(tier: Tier) -> None:

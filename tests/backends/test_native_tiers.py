@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from ctypes import c_int64
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,9 +12,9 @@ import pytest
 pytest.importorskip("llvmlite")
 
 import river
-from backends.native import NativeOperator, apart, compile_native, shared, tiers
+from backends.native import NativeOperator, apart, compile_native, jit, shared, tiers
 from backends.native.apart import Order
-from backends.native.jit import OPTIMISATION, Code, optimised
+from backends.native.jit import OPTIMISATION, QUICK, Code, optimised
 from backends.native.tiers import AGAIN, BRIEF, STEADY, UNTIMED, Elsewhere, Improver, Tier, while_running
 from river.il.parse import parse
 from river.il.templates import Library
@@ -103,7 +104,7 @@ def test_nothing_is_optimised_before_the_first_row(monkeypatch: pytest.MonkeyPat
         assert fired(native, ("a", 1)) == [("a", 32)]
         assert native.code.tier is not None
         assert len(levels) > 1  # with parts of the runtime library
-        assert set(levels) == {0}
+        assert set(levels) == {QUICK}
         native.code.tier.improve()
         assert fired(native, ("a", 1)) == [("a", 33)]
         assert OPTIMISATION in levels
@@ -171,6 +172,45 @@ def test_a_run_on_much_has_optimised_code(monkeypatch: pytest.MonkeyPatch, rows:
     found = river.compile(text, "river").run({"x": Few([{"k": "a", "n": 1}])})
     assert found["y"].to_pylist() == [{"k": "a", "n": 81 + quick}]
     assert bool(begun) == quick
+
+
+@pytest.mark.parametrize(
+    ("sizes", "effort"),
+    [
+        ([], QUICK),
+        ([10], 0),
+        ([10, tiers.SMALL], QUICK),
+        ([10, 0], QUICK),  # nobody knows how large the other one is
+        ([10, tiers.LARGE], OPTIMISATION),
+    ],
+)
+def test_how_much_code_is_optimised_is_told_by_the_inputs(sizes: list[int], effort: int) -> None:
+    assert tiers.effort_for(sizes) == effort
+
+
+@pytest.mark.parametrize("first", [0, QUICK])
+def test_what_was_made_quickly_is_used_by_all_runs(monkeypatch: pytest.MonkeyPatch, first: int) -> None:
+    with while_running(first):
+        counts(85 + first)
+    forget()
+    levels: list[int] = []
+    make = shared.machine_code
+    monkeypatch.setattr(shared, "machine_code", lambda *given: levels.append(given[1]) or make(*given))
+    with while_running(QUICK - first):
+        assert fired(counts(85 + first), ("a", 1)) == [("a", 86 + first)]
+    assert not levels
+
+
+def test_what_is_large_is_not_optimised_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "define i64 @f(i64 %x) {\n  %y = add i64 %x, 1\n  ret i64 %y\n}\n"
+    passes = jit._quick_passes
+    asked: list[int] = []
+    monkeypatch.setattr(jit, "_quick_passes", lambda: asked.append(len(text)) or passes())
+    for most in (len(text) + 1, len(text)):
+        monkeypatch.setattr(jit, "LARGE", most)
+        made = jit.linked(jit.machine_code(text, QUICK), ("f",), {})
+        assert made.function("f", (c_int64,), c_int64)(41) == 42
+    assert asked == [len(text)]
 
 
 def test_what_runs_longest_is_improved_first() -> None:
