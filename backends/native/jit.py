@@ -45,6 +45,10 @@ from block to block. Twice the time to make, a quarter less to run."""
 LARGE: Final = 150_000
 """Characters of a module from which on `QUICK` is not at all: this would take more than in proportion."""
 
+_CHECKED_LANES: Final = ".with.overflow.v"
+"""In the names of operations on vectors that tell whether they overflow: where passes have moved what takes their results to
+other blocks, LLVM's quick selection of instructions ends the process (22.1)."""
+
 _INLINED: Final = re.compile(r"^(define internal [^<\n]*) alwaysinline", re.MULTILINE)
 """The head of a function that is written out where it is called; not of those of vectors, which are one instruction."""
 
@@ -134,7 +138,7 @@ def machine_code(text: str, level: int = OPTIMISATION) -> bytes:
 
     Raises: InternalError if the text is not a correct module.
     """
-    if level == QUICK and len(text) >= LARGE:
+    if level == QUICK and not _quickly_optimised(text):
         level = 0
     if not level:
         text = _INLINED.sub(r"\1", text)  # what code takes that is only made grows with its size
@@ -161,6 +165,11 @@ def machine_code(text: str, level: int = OPTIMISATION) -> bytes:
     passes = _quick_passes() if level == QUICK else builder.getModulePassManager()
     llvm.LLVMPY_RunNewModulePassManager(passes, module, builder)
     return _emitted(llvm, target, module)
+
+
+def _quickly_optimised(text: str) -> bool:
+    """Whether `QUICK` is more than 0 for a module. For other processors, LLVM selects instructions quickly by other means."""
+    return len(text) < LARGE and _CHECKED_LANES not in text and host().architecture == "x86_64"
 
 
 def _quick_passes() -> Any:
