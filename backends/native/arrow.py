@@ -11,12 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final, assert_never
 
 from backends.native.batch import Batch
-from backends.native.egress.rows import add_row_same
-from backends.native.ir import Builder, FunctionText
 from backends.native.layout import Unsupported, columns, widths
-from backends.native.library import runtime
-from backends.native.module import Module
-from backends.native.rtlang import Signature, Unit, compile_file, llvm
 from backends.native.shared import ModuleText, compile_text, shared
 from river.classes import evolve
 from river.io.schema import arrow, arrow_field, arrow_schema, arrow_type, to_batch
@@ -24,9 +19,12 @@ from river.io.schema import columns as fields_of
 from river.lang import types as t
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from backends.native.ir import FunctionText
     from backends.native.jit import Code
+    from backends.native.module import Module
+    from backends.native.rtlang import Signature, Unit
 
 _MOST: Final = (1 << 31) - 1
 """The largest offset of a string, binary or list array."""
@@ -41,6 +39,10 @@ _CTYPES: Final = {"i64": ctypes.c_int64, "i1": ctypes.c_bool, "void": None}
 @cache
 def _library() -> Code:
     def make() -> ModuleText:
+        from backends.native.library import runtime
+        from backends.native.module import Module
+        from backends.native.rtlang import compile_file
+
         unit = compile_file("egress_arrow.rt", runtime())
         signatures = {name: [one.params, one.result] for name, one in unit.signatures.items()}
         return evolve(module_text(Module(), unit), facts=signatures)
@@ -61,6 +63,9 @@ def compiled(module: Module, unit: Unit) -> Code:
 
 
 def _exported(unit: Unit) -> Iterator[tuple[str, FunctionText]]:
+    from backends.native.ir import Builder
+    from backends.native.rtlang import llvm
+
     for name in unit.functions:
         signature = unit.signatures[name]
         b = Builder()
@@ -76,18 +81,27 @@ def _exported(unit: Unit) -> Iterator[tuple[str, FunctionText]]:
 def _call(name: str, *args: int) -> Any:
     code = _library()
     params, result = code.facts[name]
-    return called(code, Signature(tuple(params), result), name, *args)
+    return _result(code, name, params, result, args)
 
 
 def called(code: Code, signature: Signature, name: str, *args: int) -> Any:
     """The result of a function that `compiled` has made."""
-    params = [ctypes.c_int64 if param == "i64" else ctypes.c_void_p for param in signature.params]
-    return code.function(f"arrow.{name}", params, _CTYPES[signature.result])(*args)
+    return _result(code, name, signature.params, signature.result, args)
+
+
+def _result(code: Code, name: str, params: Sequence[str], result: str, args: tuple[int, ...]) -> Any:
+    types = [ctypes.c_int64 if param == "i64" else ctypes.c_void_p for param in params]
+    return code.function(f"arrow.{name}", types, _CTYPES[result])(*args)
 
 
 @cache
 def _unique(key: t.Type) -> tuple[Code, Signature]:
     """The function `unique_keys` for keys of a type."""
+    from backends.native.egress.rows import add_row_same
+    from backends.native.library import runtime
+    from backends.native.module import Module
+    from backends.native.rtlang import Signature, compile_file
+
     module = Module()
     add_row_same(module, key, "row_same")
     renamed = {"row_same": ("row_same", Signature(("p64", "i64", "p64", "i64"), "i1"))}
@@ -405,12 +419,12 @@ class _Reader:
 
     def _micros(self, type_: t.Type, array: Any) -> Any:
         """The array as microseconds."""
-        pa, compute = self._pa, arrow("compute")
-        kind = array.type
+        pa, kind = self._pa, array.type
         if pa.types.is_date32(kind):
-            return compute.multiply_checked(array.cast(pa.int32()).cast(pa.int64()), 86_400_000_000)
+            days = array.cast(pa.int32()).cast(pa.int64())
+            return arrow("compute").multiply_checked(days, 86_400_000_000)
         if pa.types.is_date64(kind):
-            return compute.multiply_checked(array.cast(pa.int64()), 1000)
+            return arrow("compute").multiply_checked(array.cast(pa.int64()), 1000)
         if not (pa.types.is_timestamp(kind) if type_ == t.TIME else pa.types.is_duration(kind)):
             raise _General
         if kind.unit != "us":
@@ -454,9 +468,12 @@ class _Reader:
             if inner.null_count or types.is_dictionary(inner.type):
                 raise _General
             views = self._texts(type_, inner, 0)
-            numbers = array.indices.cast(pa.int64())
-            at = numbers.buffers()[1].address + 8 * numbers.offset
-            if not _call("pick_views", found, views, len(inner), at, live, n):
+            numbers = array.indices
+            if numbers.type != pa.int32():
+                numbers = numbers.cast(pa.int64())
+            size = numbers.type.bit_width // 8
+            at = numbers.buffers()[1].address + size * numbers.offset
+            if not _call("pick_views", found, views, len(inner), at, size // 8, live, n):
                 raise _General
             return found
         buffers = array.buffers()

@@ -42,6 +42,14 @@ _OFTEN, _SEEN = 2, 1 << 14
 """How often a value comes on average, among so many, for a column to name its values: otherwise that is slow, and no shorter."""
 
 
+_WORDS: Final[dict[int, Any]] = {
+    1: "B",
+    2: "H",
+    4: "I",
+    8: "Q",
+}  # by size, how memory is looked at as numbers
+
+
 class Sink(Protocol):
     """An open output. `close` completes it, `abort` gives it up; leaving a `with` does one or the other."""
 
@@ -475,8 +483,11 @@ def _repeats(column: Any) -> bool:
     width, start = column.type.bit_width // 8, column.offset
     if not width or column.buffers()[1] is None:
         return False
-    data = bytes(memoryview(column.buffers()[1])[start * width : (start + len(column)) * width])
-    return _OFTEN * len({data[i : i + width] for i in range(0, len(data), width)}) <= len(column)
+    data: Any = memoryview(column.buffers()[1]).cast("B")[start * width : (start + len(column)) * width]
+    if width in _WORDS:
+        words: list[int] = data.cast(_WORDS[width]).tolist()
+        return _OFTEN * len(set(words)) <= len(column)
+    return _OFTEN * len({bytes(data[i : i + width]) for i in range(0, len(data), width)}) <= len(column)
 
 
 def csv_lines(type_: Type, delimiter: str) -> Callable[[Sequence[Any]], str]:

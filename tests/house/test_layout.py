@@ -93,6 +93,22 @@ def test_a_run_from_the_cache_imports_nothing_that_reads_programs(tmp_path: Path
     assert [name for name in modules if name.startswith(parts)] == []
 
 
+def test_numbered_texts_are_taken_without_what_computes_on_arrow_data() -> None:
+    """Parquet has texts as numbers, and to import that takes a third of what importing pyarrow does."""
+    code = (
+        "import struct, sys\nimport pyarrow as pa\nfrom backends.native.arrow import from_arrow\n"
+        "from backends.native.jit import optimised\nfrom river.lang import types as t\n"
+        "def array(kind, n, *parts):\n"
+        "    return pa.Array.from_buffers(kind, n, [None, *map(pa.py_buffer, parts)])\n"
+        "different = array(pa.string(), 2, struct.pack('3i', 0, 1, 14), b'aa longer text')\n"
+        "numbers = array(pa.int32(), 3, struct.pack('3i', 1, 0, 1))\n"
+        "texts = pa.DictionaryArray.from_arrays(numbers, different)\n"
+        "with optimised(0):\n    found = from_arrow(t.STRING, pa.record_batch([texts], names=['value'])).values()\n"
+        "print(found, 'pyarrow.compute' in sys.modules)"
+    )
+    assert python(code).strip() == "['a longer text', 'a', 'a longer text'] False"
+
+
 def test_every_public_module_has_a_docstring() -> None:
     public = [path for path in MODULES if path.stem == "__init__" or not path.stem.startswith("_")]
     silent = [relative(path) for path in public if not path.read_text("utf-8").startswith(('"""', 'r"""'))]

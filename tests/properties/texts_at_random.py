@@ -26,7 +26,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 from backends.multicore import BACKEND as MULTICORE
-from backends.native.jit import OPTIMISATION, optimised
+from backends.native.jit import OPTIMISATION, QUICK, optimised
 from river.diagnostics import Rejected, render
 from river.driver.compilation import Compiled, compile_source
 from river.driver.compilation import library as templates
@@ -57,6 +57,8 @@ MEMORY: Final = 6 << 30
 """Bytes of addresses of the process that tries texts."""
 OPTIMISED: Final = 0.06
 """In what part of the cases machine code is optimised as for users: that takes longer than all the rest."""
+QUICKLY: Final = 0.2
+"""In what other part it is as much as a run waits for."""
 LANGUAGES: Final = {"cql": "*.cql", "sawzall": "*.szl", "streamit": "*.str", "river": "*.river"}
 FOLDERS: Final = ("examples", "tests/programs", "tests/bodies", "tests/bench/programs", "tests/golden")
 WORD: Final = re.compile(r"\w+|\s+|.", re.DOTALL)
@@ -361,7 +363,8 @@ def main(seed: str, first: str, end: str, language: str | None = None) -> None:
         print(index, flush=True)
         signal.setitimer(signal.ITIMER_PROF, SECONDS)  # ends the process, machine code included
         chosen, text, chance = case(seed, index, language)
-        effort = OPTIMISATION if random.Random(f"{seed} {index} optimised").random() < OPTIMISED else 0
+        drawn = random.Random(f"{seed} {index} optimised").random()
+        effort = OPTIMISATION if drawn < OPTIMISED else QUICK if drawn < OPTIMISED + QUICKLY else 0
         try:
             with optimised(effort):
                 ending = attempt(chosen, text, chance)

@@ -90,9 +90,10 @@ def _text(sink: Writer, found: Encoder, batch: Batch) -> None:
 
 def _arrow(sink: Writer, target: ArrowSink) -> Callable[[Batch], None]:
     from backends.native.arrow import to_arrow
-    from backends.native.egress.changelog import change_log
 
     if deltas.is_delta(sink.type):
+        from backends.native.egress.changelog import change_log
+
         return lambda batch: sink.sink.write_table(change_log(target.type, batch))
     if isinstance(target, DividingSink):
         return lambda batch: sink.sink.write_table(to_arrow(target.type, batch, copied=True))
