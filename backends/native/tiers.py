@@ -44,7 +44,7 @@ AGAIN: Final = 0.005
 LARGE: Final = 16 << 20
 """Bytes of inputs from which on all code is optimised before a run: it takes longer than that does, or is run again."""
 
-SMALL: Final = 64 << 10
+SMALL: Final = 16 << 10
 """Bytes of inputs up to which nothing is worth optimising at all before a run: this is over before it shows."""
 
 BRIEF: Final = 20e-6
