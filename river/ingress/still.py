@@ -178,11 +178,12 @@ class Feed:
 
 
 def _plain(feed: Feed, batch: int) -> Iterator[Turn]:
-    """The turns of an input without key."""
+    """The turns of an input without key. What comes in columns is not cut: who fires takes as much of it as a batch has."""
     while not feed.ended:
         feed.refill()
-        for start in range(0, len(feed.items), batch):
-            yield Turn(((feed.queue.name, feed.items[start : start + batch]),))
+        most = batch if isinstance(feed.items, list) else max(batch, len(feed.items))
+        for start in range(0, len(feed.items), most):
+            yield Turn(((feed.queue.name, feed.items[start : start + most]),))
     if not feed.more:
         yield Turn(marks=((feed.queue.name, [END]),))
 

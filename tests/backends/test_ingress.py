@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backends.native.batch import Batch
 from river.diagnostics import Rejected
 from river.il.parse import parse
 from river.il.templates import Library
 from river.il.verify import verify
 from river.ingress import events, turns
+from river.lang.types import I64
 from river.lang.values import END, INFINITY, Mark
 from river.source import Source
 
@@ -55,6 +58,12 @@ def by_queue(found):
     for name, elements in found:
         queues[name] += elements
     return queues
+
+
+def test_what_comes_in_columns_is_not_cut_and_lists_are() -> None:
+    mixed: Any = {"p": [Batch.of(I64, range(7)), [7, 8, 9]]}
+    found = turns(graph(p="i64"), mixed, 2)
+    assert [len(items) for turn in found for _, items in turn.items] == [7, 2, 1]
 
 
 @given(sources(), st.integers(1, 9))

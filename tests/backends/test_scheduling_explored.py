@@ -110,6 +110,11 @@ LOOP: Any = {
 }  # fmt: skip
 TRAP: Any = {**BLOCKS, "kinds": [Kind(lambda _: [], traps=[2])], "expected": {0: [1, 2]}}
 
+ALONE: Any = {
+    **LINE, "workers": 1, "turns": [[(0, 1)], [(0, 2), (0, 3)], [(0, 4)]], "expected": {1: [1, 2, 3, 4]},
+}  # fmt: skip
+"""Reading takes no time, and steps a second: after the first turns the reader does all by itself."""
+
 LONE: Any = {**BLOCKS, "kinds": [Kind(lambda _: [], several=True)]}
 
 GROUPS: Any = {**LINE, "places": [range(1), range(1, 2)]}
@@ -117,6 +122,15 @@ GROUPS: Any = {**LINE, "places": [range(1), range(1, 2)]}
 RUNS: dict[str, Any] = {
     "a line": LINE,
     "a line, one worker": {**LINE, "workers": 1},
+    "a line that the reader takes over": ALONE,
+    "a line that the reader takes over, with pauses": {**ALONE, "pauses": True},
+    "a line that the reader takes over, stopped": {
+        **ALONE,
+        "turns": [[(0, 1)], [(0, 2)]],
+        "expected": {1: [1, 2]},
+        "stops": True,
+    },
+    "locks that the reader takes over": {**ALONE, "locks": [[0], [0]]},
     "a line, light steps": {**LINE, "seconds": 0.0},
     "a line with pauses": {**LINE, "pauses": True},
     "a reader that is blocked": BLOCKS,
@@ -227,6 +241,11 @@ FAULTS: dict[str, tuple[tuple[str, str], str, dict[str, Any]]] = {
         ("        self.over = True\n        self._rouse(len(self.asleep))\n", "        self.over = True\n"),
         "no thread can go on",
         BLOCKS,
+    ),
+    "what is ready is left to a reader that waits for room": (
+        ("return self._inline and self.reader is ReaderState.SENDING", "return self._inline"),
+        "no thread can go on|ready though all sleep",
+        ALONE,
     ),
     "over while the reader reads": (
         ("            if self.running or self._more_comes() or any(", "            if self.running or any("),

@@ -43,6 +43,9 @@ IDLE: Final = 0.5
 GAINED: Final = 0.2
 """and which part of the work is not one task's alone. Where that is less, three threads on two processors gain nothing."""
 
+NOTHING: Final = 1 / 32
+"""Which part of the work of all tasks reading takes, at most, where a thread of its own gains nothing for one worker."""
+
 READS: Final = 2e-3
 """Seconds after a turn for which the reader is taken to be at work on the next one, and not to wait for it."""
 
@@ -114,6 +117,8 @@ class Scheduler:
         self._sent_at = -inf
         self._between = 0.0  # seconds of the reader for reading a turn, and then for helping, smoothed
         self._helping = 0.0
+        self._working = 0.0  # seconds of all tasks for a turn, smoothed
+        self._inline = False  # whether the reader does what comes of a turn, and the only worker sleeps
         self._stepping = [0.0] * len(tasks)  # seconds of each task since a turn was read
         self._stepped = [0.0] * len(tasks)  # and before, since the reader had to wait for room
         self._handed = 0.0  # seconds of what several workers did of one task, since then
@@ -174,8 +179,10 @@ class Scheduler:
         if not self.wanted:
             return False
         self.reader = ReaderState.SENDING
-        between = now - self._sent_at
+        between, working = now - self._sent_at, sum(self._stepping)
         self._between += (between - self._between) / 8
+        self._working += (working - self._working) / 8
+        self._inline = self.workers == 1 and not self._sets and self._between < NOTHING * self._working
         self._read += between
         self._stepped = [*map(add, self._stepped, self._stepping)]
         wider = self._widths.turn(self._stepping, now)
@@ -194,16 +201,17 @@ class Scheduler:
         """Whether the reader runs light tasks itself before it reads on. `many`: its turn is large.
 
         That is so as long as reading takes longer. Where it does not, a worker that has been woken finds the next turn when it
-        is done with the last, so that it need not be woken again.
+        is done with the last, so that it need not be woken again. Where reading takes nothing, and there is one worker, the
+        reader does all: the two would only wait for one another.
         """
-        return not many or self._helping <= self._between or self._alone
+        return not many or self._helping <= self._between or self._alone or self._inline
 
     def light(self, now: float) -> Task | None:
-        """A task for the reader, sooner done than a worker woken; None where workers are awake, or should be."""
+        """A task for the reader, sooner done than a worker woken, or its own; None where workers are awake, or should be."""
         if not self._ready or self.running or self.stopped:
             return None
         task = self._ready.first
-        return None if self._far(task, task.cost, HANDOVER) else self._taken(now)
+        return None if not self._inline and self._far(task, task.cost, HANDOVER) else self._taken(now)
 
     def turned(self, full: Sequence[Queue], helped: float, now: float) -> bool:
         """The reader is done with a turn, but for what found no room in some queues. Whether more is wanted of it.
@@ -249,6 +257,9 @@ class Scheduler:
         Raises: InternalError if nothing can run, though the run is not over.
         """
         while not (self.stopped or self.over):
+            if self._for_reader:
+                self.asleep.append(worker)
+                return None
             theirs = self._ready and not (self.running and self._crowded(now))
             if theirs and not self._sets:
                 return self._taken(now)
@@ -345,6 +356,11 @@ class Scheduler:
             self.asleep.remove(worker)
             self.woken.append(worker)
 
+    @property
+    def _for_reader(self) -> bool:
+        """Whether what is ready is for the reader: while it sends, it looks once more before it reads on, or calls the worker."""
+        return self._inline and self.reader is ReaderState.SENDING
+
     def _summon(self) -> None:
         """Sees to it that of those who alone may run what is ready one is awake, and more where there is much to do."""
         for each in self._sets:
@@ -368,7 +384,7 @@ class Scheduler:
         """Wakes workers for the ready tasks, all but the first `mine`, that have more to do than waking somebody costs."""
         if self._sets:
             self._summon()
-        if not self.asleep or len(self._ready) <= mine:
+        if not self.asleep or len(self._ready) <= mine or self._for_reader:
             return
         heavy = self._heavy(self._ready, mine)
         if heavy and not self._crowded(now):
