@@ -11,6 +11,7 @@ from backends.firing.ports import Out, Port
 from backends.firing.queues import UNBOUNDED, Queue
 from backends.firing.wiring import inputs_of, outputs_of
 from backends.multicore.concurrent import concurrent
+from backends.multicore.parsing import Parsing
 from backends.multicore.partial import Blocks
 from backends.multicore.regions import Region
 from backends.multicore.scheduling.ready import ready
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class Assembly:
-    """The parts. `tasks`: the `operators` in the order of the graph's instances, a task for each output, then the `blocks`.
+    """The parts. `tasks`: the `operators` in the order of the graph's instances, a task for each output, the `blocks`, `parsing`.
 
     `order`: of the tasks, in the direction of the data. `entries`: where the inputs go in.
     """
@@ -53,6 +54,7 @@ class Assembly:
     order: Sequence[int]
     entries: Mapping[str, Out]
     blocks: Sequence[Blocks]
+    parsing: Sequence[Parsing]
 
 
 def assemble(
@@ -127,11 +129,20 @@ def assemble(
         Blocks(len(operators) + len(places) + i, each, plan, compiled, operators, entries, deadline)
         for i, each in enumerate(partials)
     ]
-    tasks = [*operators, *map(deliver, places), *blocks]
+    parsing = [
+        Parsing(len(operators) + len(places) + len(blocks), name, plan, entries[name])
+        for name in graph.inputs
+        if len(graph.inputs) == 1
+        and plan.readers(name) > 1
+        and compiled.wanted
+        and plan.options.keeper is None
+    ]
+    tasks = [*operators, *map(deliver, places), *blocks, *parsing]
     order = [node.component for node in plan.nodes] + [len(plan.nodes)] * len(places)
     order += [plan.nodes[each.members[0]].component for each in partials]
+    order += [-1 for _ in parsing]
     place(plan, tasks, order, queues)
-    return Assembly(store, queues, operators, tasks, order, entries, blocks)
+    return Assembly(store, queues, operators, tasks, order, entries, blocks, parsing)
 
 
 def place(plan: Plan, tasks: Sequence[Task], order: Sequence[int], queues: Mapping[str, Queue]) -> None:
@@ -144,10 +155,14 @@ def place(plan: Plan, tasks: Sequence[Task], order: Sequence[int], queues: Mappi
     if not sets:
         return
     for task in tasks:
-        if isinstance(task, Blocks):
-            index = task.partial.members[0]
-        else:
-            index = task.index if task.index < len(plan.nodes) else task.ports[0].queue.producer
+        match task:
+            case Blocks():
+                index = task.partial.members[0]
+            case Parsing():
+                end = plan.graph.queues[task.name].consumer
+                index = None if end is None else end.instance
+            case _:
+                index = task.index if task.index < len(plan.nodes) else task.ports[0].queue.producer
         if index is not None and (group := annotated(plan.nodes[index].instance.use).group) is not None:
             task.cores = sets[plan.groups[group.id]]
 

@@ -13,11 +13,15 @@ from backends.multicore.scheduling.scheduler import CALLER, READER
 from backends.multicore.scheduling.task import Divided, Outcome
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from backends.firing.ports import Out
     from backends.multicore.failures import Failures
     from backends.multicore.metrics import Meter
     from backends.multicore.scheduling.scheduler import Scheduler
     from backends.multicore.scheduling.task import Task
     from river.diagnostics import Rejected
+    from river.ingress import Turn
     from river.lang.evaluate import Trap
 
 
@@ -131,6 +135,15 @@ class Dispatcher:
         with self.lock:
             self.scheduler.released(task)
             self.obey()
+
+    @property
+    def wanted(self) -> bool:
+        return self.scheduler.wanted
+
+    def sending(self, turn: Turn, entries: Mapping[str, Out], /) -> None:
+        with self.lock:
+            self.meter.sending(turn, entries)
+            self.scheduler.delivered(perf_counter())
 
     # -- the end
 

@@ -100,7 +100,7 @@ class Engine:
         parts = assemble(plan, self._compiled, sinks, self._deadline, report, self._poll)
         self._operators = parts.operators
         self._store = parts.store
-        self._blocks = parts.blocks
+        self._blocks, self._parsing = parts.blocks, parts.parsing
         clock = thread_time if plan.options.alone else None
         self._meter = Meter(plan.graph, parts.tasks, parts.order, parts.queues, self._compiled, clock)
         cores = here().cores
@@ -129,6 +129,8 @@ class Engine:
         if keeper is not None and keeper.found is not None:
             self._kept.restore(keeper.found)
         others = {each.partial.input for each in self._blocks if self._opened(each, sources)}
+        if not others:
+            others = {each.name for each in self._parsing if each.open(sources, self._failures.partly)}
         with dispatcher.lock:
             self._scheduler.start(perf_counter())
         reader = threading.Thread(
@@ -149,7 +151,7 @@ class Engine:
             for thread in threads:
                 if thread.ident is not None:
                     thread.join(max(0.0, deadline - time.monotonic()))
-            for each in self._blocks:
+            for each in (*self._blocks, *self._parsing):
                 each.shut()
             if not any(thread.is_alive() for thread in threads):
                 for task in self._operators:

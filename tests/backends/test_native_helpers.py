@@ -1,4 +1,8 @@
-"""Blocks of a file that other threads parse while the reader goes on: rows in order, whoever parsed them."""
+"""Blocks of a file that other threads parse while the reader goes on: rows in order, whoever parsed them.
+
+That is so where the reader puts several inputs together; the one of a program that has one is read by workers, see
+`test_multicore_parsing.py`.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +25,11 @@ if TYPE_CHECKING:
 PROGRAM = """river 1;
 input rows: {n: i64, text: string};
 output out: {n: i64, text: string};
+input others: i64;
+operator ignored(x: i64) -> () { on x(v) { } }
 operator keep(rows: {n: i64, text: string}) -> (out: {n: i64, text: string}) { on rows(r) { if r.n & 3 != 1 { emit out r; } } }
 (out) <- keep(rows);
+() <- ignored(others);
 """
 ROWS = 130_000  # some four blocks
 
@@ -54,7 +61,7 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> set[str]:
 
 @pytest.mark.parametrize("workers", [2, 4])
 def test_helpers_parse_and_nothing_changes(file: Path, threads: set[str], workers: int) -> None:
-    found = river.compile(PROGRAM, "river").run({"rows": str(file)}, workers=workers)
+    found = river.compile(PROGRAM, "river").run({"rows": str(file), "others": []}, workers=workers)
     numbers = [n for n in range(ROWS) if n & 3 != 1]
     assert found["out"].to_pydict() == {
         "n": numbers,
@@ -71,12 +78,15 @@ def test_a_bad_row_ends_the_run_behind_the_rows_before_it(
     file.write_text("\n".join(lines) + "\n")
     out = tmp_path / "out.jsonl"
     with pytest.raises(river.Rejected, match=r"rows\.csv:90001:1"):
-        river.compile(PROGRAM, "river").run({"rows": str(file)}, {"out": str(out)}, workers=3)
+        river.compile(PROGRAM, "river").run({"rows": str(file), "others": []}, {"out": str(out)}, workers=3)
     assert threads == {"river-reader", "river-parser"}
 
 
 def test_one_worker_has_no_helpers(file: Path, threads: set[str]) -> None:
-    assert len(river.compile(PROGRAM, "river").run({"rows": str(file)}, workers=1)["out"]) == ROWS * 3 // 4
+    assert (
+        len(river.compile(PROGRAM, "river").run({"rows": str(file), "others": []}, workers=1)["out"])
+        == ROWS * 3 // 4
+    )
     assert threads == {"river-reader"}
 
 
@@ -85,7 +95,7 @@ def test_helpers_parse_where_the_region_of_the_input_says_so(
     file: Path, threads: set[str], said: str
 ) -> None:
     program = river.compile(PROGRAM.replace("input rows", f"{said} input rows"), "river")
-    found = program.run({"rows": str(file)}, workers=2, optimize=said == "@Parallel(1)")
+    found = program.run({"rows": str(file), "others": []}, workers=2, optimize=said == "@Parallel(1)")
     assert len(found["out"]) == ROWS * 3 // 4
     assert ("river-parser" in threads) == ("Region" in said)
 
@@ -112,6 +122,6 @@ def test_no_more_is_read_ahead_than_there_are_helpers(
     monkeypatch.setattr(inputs, "IDLE", -1.0)
     monkeypatch.setattr(Scheduler, "spare", lambda _: 9)
     monkeypatch.setattr(RecordBlock, "parse", late)
-    found = river.compile(PROGRAM, "river").run({"rows": str(path)}, workers=3)
+    found = river.compile(PROGRAM, "river").run({"rows": str(path), "others": []}, workers=3)
     assert found["out"].num_rows == rows * 3 // 4
     assert ahead[0] <= 3

@@ -942,6 +942,14 @@ PASSES: Final = (
         "tests/backends/test_native_helpers.py::test_helpers_parse_where_the_region_of_the_input_says_so",
     ),
     Mutant(
+        "rows-behind-an-error",
+        "rows that stand behind a bad one in the file are sent",
+        "backends/multicore/parsing.py",
+        "        if self._failure is not None:\n            return\n        rows",
+        "        rows",
+        "tests/backends/test_multicore_parsing.py::test_nothing_behind_an_error_is_read_for_long[row]",
+    ),
+    Mutant(
         "blocks-for-nobody",
         "the region of an input is not that of the operator that takes its items",
         "river/il/sources.py",

@@ -185,12 +185,16 @@ class Scheduler:
         self._inline = self.workers == 1 and not self._sets and self._between < NOTHING * self._working
         self._read += between
         self._stepped = [*map(add, self._stepped, self._stepping)]
+        self.delivered(now)
+        return True
+
+    def delivered(self, now: float) -> None:
+        """A turn is about to be sent, by the reader or by a task that reads: tasks may become wider or narrower."""
         wider = self._widths.turn(self._stepping, now)
         self._stepping = [0.0] * len(self._stepping)
         for task in wider:
             if task.working:  # else it waits for nobody who is at it
                 self._wake(task)
-        return True
 
     def sent(self, outs: Iterable[Out]) -> None:
         """The reader has put of a turn what there was room for."""

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from river.classes import define
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from backends.firing.ports import Out, Port
     from river.diagnostics import Rejected
+    from river.ingress import Turn
     from river.lang.evaluate import Trap
 
 
@@ -99,6 +100,15 @@ class Control(Protocol):
 
     def release(self, task: Task, /) -> None:
         """The task needs its locks no more."""
+        ...
+
+    @property
+    def wanted(self) -> bool:
+        """Whether more is to be read."""
+        ...
+
+    def sending(self, turn: Turn, entries: Mapping[str, Out], /) -> None:
+        """A task that reads an input sends a turn of it."""
         ...
 
 
