@@ -17,7 +17,7 @@ from river.il.extern import compile_extern
 from river.io.deltas import is_delta
 from river.lang import memory, typed
 from river.lang.check import rates
-from river.lang.evaluate import CompiledOperator, Trap, compile_operator, may_run_out
+from river.lang.evaluate import CompiledOperator, Trap, compile_operator, may_run_out, rate_violation
 from river.lang.evaluate.code import POLL_EVERY
 from river.lang.values import END, INFINITY, Mark, default
 
@@ -258,9 +258,7 @@ class Instance:
         """Raises: Trap("rate-violation") if a firing did not emit as many items as the output states."""
         count = sum(not isinstance(element, Mark) for element in found)
         if count != push:
-            declared = self.operator.outs[out]
-            text = f"`{declared.name}` of `{self.operator.name}` states push {push}, but a firing emitted {count}"
-            raise Trap("rate-violation", (count, push), self.operator.name, None, declared.span, text)
+            raise rate_violation(self.operator, out, count)
 
     # -- order, marks and the end
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from backends.native.deadline import span_of
 from river.lang import typed
 from river.lang import types as t
-from river.lang.evaluate import Trap
+from river.lang.evaluate import Trap, rate_violation
 from river.lang.trees import nodes
 
 if TYPE_CHECKING:
@@ -53,11 +53,4 @@ def _numbers(args: tuple[typed.Expr | typed.Lambda, ...], operands: tuple[int, .
     return tuple(x % (1 << 64) if any(unsigned[i : i + 1]) else x for i, x in enumerate(operands))
 
 
-def rate_violation(op: typed.Operator, out: int, count: int) -> Trap:
-    """The trap of a firing that did not emit as many items as an output states."""
-    declared = op.outs[out]
-    text = f"`{declared.name}` of `{op.name}` states push {declared.push}, but a firing emitted {count}"
-    return Trap(RATE, (count, declared.push), op.name, None, declared.span, text)
-
-
-__all__ = ["RATE", "explained", "rate_violation"]
+__all__ = ["RATE", "explained"]

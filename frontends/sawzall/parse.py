@@ -235,6 +235,10 @@ class SawzallBuilder(TypesBuilder, ExprBuilder):
     def param(self, tree: Tree[Token], args: Args) -> z.Param:
         return z.Param(str(args[0]), args[1], span=self.span(tree))
 
+    def unnamed_param(self, tree: Tree[Token], args: Args) -> z.Param:
+        span = self.span(tree)
+        return z.Param(f"parameter {span.start}", args[0], span=span)  # a name that no text has
+
     def table_decl(self, tree: Tree[Token], args: Args) -> z.Stmt:
         name, table = args
         return z.TableDecl(str(name), table, span=self.span(tree))

@@ -21,7 +21,7 @@ from river.il.flow import item_findings
 from river.il.loops import back_edges
 from river.lang import typed, values
 from river.lang import types as t
-from river.lang.evaluate import CompiledOperator, Trap, compile_operator, inside
+from river.lang.evaluate import CompiledOperator, Trap, compile_operator, inside, rate_violation
 from river.lang.values import BOUNDS, END, Mark
 
 if TYPE_CHECKING:
@@ -243,13 +243,12 @@ class _Erased:
             handler(turn.variables, *args, turn.outs)
         except Trap as trap:
             raise Fault((self.name, trap.site, trap.code, consumed)) from trap
-        for out, size, items in zip(self.operator.outs, sizes, turn.outs, strict=True):
-            if (
-                counts
-                and out.push is not None
-                and out.push != sum(not isinstance(i, Mark) for i in items[size:])
-            ):
-                raise Fault((self.name, None, "rate-violation", consumed))
+        for place, (out, size, items) in enumerate(zip(self.operator.outs, sizes, turn.outs, strict=True)):
+            if counts and out.push is not None:
+                count = sum(not isinstance(item, Mark) for item in items[size:])
+                if count != out.push:
+                    violation = rate_violation(self.operator, place, count)
+                    raise Fault((self.name, None, violation.code, consumed)) from violation
             if sent or now is not None:
                 items[size:] = items[size:][sent:now]
 

@@ -19,6 +19,7 @@ from backends.multicore.plan import plan
 from backends.multicore.run import Engine
 from backends.multicore.scheduling.task import Outcome
 from backends.multicore.tasks import Operate
+from backends.reference import BACKEND as REFERENCE
 from river.backend import BATCH, BOUND, Options
 from river.diagnostics import InternalError, Rejected
 from river.il.parse import parse
@@ -336,8 +337,14 @@ def test_a_rate_that_is_not_kept_is_a_rate_violation():
     found = []
     with pytest.raises(Trap) as caught:
         run(line(operator, "f"), {"xs": [[1, 1, 2]]}, {"ys": found.extend})
-    assert caught.value.code == "rate-violation"
+    told = caught.value.diagnostic()
+    assert (told.code, told.message) == ("trap-rate-violation", "`push` is 2, but a firing emitted 3")
     assert found == [1, 0, 1, 0]
+    with pytest.raises(Trap) as caught:
+        REFERENCE.run(
+            REFERENCE.plan(line(operator, "f"), MACHINE, Options()), {"xs": [[2]]}, {"ys": found.extend}
+        )
+    assert (caught.value.diagnostic().message, caught.value.span) == (told.message, told.span)
 
 
 # ---------------------------------------------------------------------------------------------- operators in Python

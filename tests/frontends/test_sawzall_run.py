@@ -412,6 +412,16 @@ def test_a_top_without_weight_counts() -> None:
     ]
 
 
+def test_parameters_need_no_names() -> None:
+    text = """
+    log: {w: string} = input;
+    t: table collection of string;
+    apply: function(f: function(int, int): int, string): int { return f(3, 4); };
+    emit t <- string(apply(function(int, n: int): int { return n; }, log.w));
+    """
+    assert run(text, [{"w": "a"}], "reference")["t"] == [{"value": "4"}]
+
+
 def test_values_are_copied() -> None:
     text = """
     r: {a: array of int} = input;

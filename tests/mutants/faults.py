@@ -1825,7 +1825,7 @@ IL: Final = (
         "rate-not-kept",
         "a firing may send another number of items than it states",
         "river/il/erase.py",
-        'raise Fault((self.name, None, "rate-violation", consumed))',
+        "raise Fault((self.name, None, violation.code, consumed)) from violation",
         "pass",
         "tests/river/test_erase.py::test_the_stated_rate_holds",
     ),

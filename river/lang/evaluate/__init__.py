@@ -19,7 +19,7 @@ from river.lang.evaluate.expressions import own
 from river.lang.evaluate.further import NESTED
 from river.lang.evaluate.patience import LONG, coder, ending
 from river.lang.evaluate.statements import block, function
-from river.lang.evaluate.traps import Trap, inside
+from river.lang.evaluate.traps import Trap, inside, rate_violation
 from river.lang.operations import OPERATIONS
 from river.lang.trees import children, nodes, recursive
 from river.lang.values import Value, freezer
@@ -37,6 +37,7 @@ __all__ = [
     "freeze_variables",
     "inside",
     "may_run_out",
+    "rate_violation",
 ]
 
 Outs: TypeAlias = "Sequence[list[Any]]"

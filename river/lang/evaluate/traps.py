@@ -11,7 +11,7 @@ from river.lang.types import Record
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable
 
-    from river.lang.typed import Value
+    from river.lang.typed import Extern, Operator, Value
     from river.lang.types import Type
     from river.source import Span
 
@@ -127,3 +127,10 @@ class Trap(Exception):  # noqa: N818 - the word of the IL
 def _shown(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+
+
+def rate_violation(operator: Operator | Extern, out: int, count: int) -> Trap:
+    """The trap of a firing that did not emit as many items as an output states."""
+    declared = operator.outs[out]
+    text = f"`push` is {declared.push}, but a firing emitted {count}"
+    return Trap("rate-violation", (count, declared.push), operator.name, None, declared.span, text)
