@@ -26,7 +26,7 @@ from river.il.sources import source
 from river.lang import typed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from river.backend import Options
     from river.il.graph import Graph, Instance, Queue
@@ -36,8 +36,9 @@ EXPERIMENT = "as the experiment says"
 
 ONE_WORKER = "is in a group that one worker runs"
 
-ALONE = 4
-"""By how much batches are longer where no queue joins two operators: what lies in none needs not fit into the caches."""
+LONGER = 4
+"""By how much batches are longer at most: where no queue joins two operators, since what lies in none needs not fit into the
+caches, and where operators get a part of the items each, since a step costs the same however few they are."""
 
 
 @frozen
@@ -196,7 +197,7 @@ def plan(graph: Graph, platform: Platform, options: Options, scheme: Scheme = cl
         )
         for instance, used in zip(graph.instances, uses, strict=True)
     )
-    many = _narrow(graph, options)
+    many = _narrow(graph, options, component)
     edges = tuple(_edge(graph, queue, component, options.bound * many) for queue in graph.queues.values())
     return Plan(
         graph,
@@ -237,7 +238,7 @@ def _partials(
     )
 
 
-def _narrow(graph: Graph, options: Options) -> int:
+def _narrow(graph: Graph, options: Options, component: Sequence[int]) -> int:
     """How many items of the widest queue are as many bytes as a row: a call costs the same, however narrow they are."""
     if (options.batch, options.bound) != (BATCH, BOUND) or options.native == "off":
         return 1
@@ -246,7 +247,26 @@ def _narrow(graph: Graph, options: Options) -> int:
         return 1
     widest = max((sum(strides(queue.type)) for queue in queues), default=0)
     joined = any(queue.producer is not None and queue.consumer is not None for queue in queues)
-    return max(1, (ROW if joined else ALONE * ROW) // widest) if widest else 1
+    longer = min(1.0, _share(graph, component)) * LONGER if joined else 1.0
+    return max(1, int(LONGER * ROW / max(1.0, longer)) // widest) if widest else 1
+
+
+def _share(graph: Graph, component: Sequence[int]) -> float:
+    """Which part of the items that come in an operator takes, on average: as many as rates say, or one for each before it."""
+    flow = dict.fromkeys(graph.inputs, 1.0)
+    taken: list[float] = []
+    for instance in sorted(graph.instances, key=lambda each: component[each.index]):
+        op, came = instance.operator, [flow.get(queue, 0.0) for queue in instance.ins]
+        taken.append(max(came, default=0.0))
+        rated = op.rated if isinstance(op, typed.Operator) else None
+        if rated is not None:
+            firings = max(came[rate.port] / rate.pop for rate in rated.rates if rate.pop)
+        elif isinstance(op, typed.Operator) and op.phases:
+            firings = sum(came) / max(1, len(op.outs))
+        else:
+            firings = sum(came)
+        flow |= {queue: firings * (out.push or 1) for queue, out in zip(instance.outs, op.outs, strict=True)}
+    return sum(taken) / max(1, len(taken))
 
 
 def _whole(graph: Graph, batch: int, options: Options) -> int:

@@ -569,6 +569,29 @@ def test_batches_are_shorter_where_they_pass_between_operators():
     assert BACKEND.plan(program, MACHINE, Options()).batch == 16 * BATCH
 
 
+@pytest.mark.parametrize(("pop", "longer"), [(1, 1.0), (3, 1.5), (100, 1.94)])
+def test_batches_are_longer_where_operators_get_a_part_of_the_items(pop: int, longer: float):
+    program = graph(
+        f"operator few(x: f32) -> (y: f32) {{ on x[pop {pop}](w) {{ emit y w[0]; }} }}",
+        "input xs: f32;", "output zs: f32;", "(ys) <- few(xs);", "(zs) <- few(ys);",
+    )  # fmt: skip
+    batch = BACKEND.plan(program, MACHINE, Options()).batch
+    assert batch == pytest.approx(16 * BATCH * longer, rel=0.01)
+
+
+def test_who_sends_much_for_each_window_handles_as_many_windows_at_once_as_fit_into_a_batch():
+    pytest.importorskip("llvmlite")
+    program = graph(
+        "operator spread(x: f32) -> (y[push 8]: f32) { on x[pop 8](w) { for v in w { emit y v; } } }",
+        "input xs: f32;", "output ys: f32;", "@Parallel(2) @Region(r, halo) (ys) <- spread(xs);",
+    )  # fmt: skip
+    (task,) = Engine(BACKEND.plan(program, MACHINE, Options(workers=2)), {}, None)._operators
+    assert isinstance(task, Parallel)
+    task._spent, task._fired = SLICE, float(task._part)
+    task._took(time.thread_time() - SLICE, task._part)
+    assert task.machine.batch == task._whole == 8 * task._part
+
+
 @pytest.mark.parametrize(
     ("rate", "options", "batch"),
     [
