@@ -105,7 +105,7 @@ class Parallel(Operate, Divided):
         self._part = part = min(part, instance.batch)
         self._whole = instance.batch
         pushes = [out.push or 1 for out in instance.operator.outs]
-        self._sends = max(pushes, default=1)  # by a firing: an instance paces itself by what it sends
+        self._outgo = max(pushes, default=1)  # by a firing: an instance paces itself by what it sends
         self._most = instance.most  # items sent at once, where what is handed out counts firings
         self._tried = max(1, part // 8)
         instance.batch = min(FIRST, part)  # until it is known how long that takes
@@ -320,7 +320,7 @@ class Parallel(Operate, Divided):
             self._worth
         ):  # which one worker may do alone, where it has time: then as much as a batch, if that is soon done
             alone = portion(self._whole, self._fired, self._spent, self._slice)
-            machine.batch = min(self._whole, self._sends * max(self._part, alone))
+            machine.batch = min(self._whole, self._outgo * max(self._part, alone))
         elif (
             machine.batch < self._tried
         ):  # of so few items nothing is known but that they do not take very long
