@@ -315,7 +315,7 @@ class Blocks(Divided):
         """Combines a variable of all copies."""
         i, at, _ = variable
         for copy in self._copies:
-            code.combine(self._whole[i].variables[at], copy.natives[i].variables[at])
+            self._operators[i].take_in(at, copy.natives[i].variables[at], code)
 
     def shut(self) -> None:
         """Lets the file go."""
@@ -435,7 +435,10 @@ class Blocks(Divided):
         rows = [segment.batch for segment in segments if segment.batch.rows]
         reduced = copy.fire(rows, reduce=self._reduces)
         reduced.parsed = parsed
-        self._grown = self._grown or copy.grows
+        if not self._grown and copy.grows:
+            self._grown = True
+            for i in self.partial.reducers:
+                self._operators[i].apart_again()
         return reduced
 
     def _send(self, reduced: Reduced) -> None:

@@ -23,6 +23,7 @@ from backends.native.contract import mark_type
 from backends.native.deal import Dealer, Share, divide, joined
 from backends.native.operator import Refused, compile_native
 from river.classes import evolve, frozen
+from river.diagnostics import InternalError
 from river.il.regions import Sharded
 from river.lang import typed
 from river.lang import types as t
@@ -40,8 +41,9 @@ if TYPE_CHECKING:
     from backends.multicore.scheduling.task import Control
     from backends.multicore.variables import Variables, Whole
     from backends.native.batch import Batch
+    from backends.native.combine import NativeCombine
     from backends.native.deltas import DeltaDealer
-    from backends.native.operator import NativeOperator
+    from backends.native.operator import NativeOperator, NativeVariable
 
 GAIN: Final = 1.5
 """How many times longer firing must take than dealing items and putting results in order."""
@@ -134,6 +136,22 @@ class ShardedOperate(Parallel):
 
     def together(self) -> None:
         self._possible = False
+
+    def apart_again(self) -> None:
+        self._possible = True
+
+    def take_in(self, at: int, other: NativeVariable, code: NativeCombine) -> None:
+        assert isinstance(self._how, Sharded)  # noqa: S101 - by `concurrent`
+        paths = self._how.variables[at]
+        if self._queue is None or paths is None:
+            super().take_in(at, other, code)
+            return
+        shares = [other.like() for _ in self._parts]
+        if not divide(other, paths, shares):
+            raise InternalError(f"what was divided of `{self.name}` cannot be divided again")
+        other.clear()
+        for part, share in zip(self._parts, shares, strict=True):
+            code.combine(part.variables[at], share)
 
     @property
     def _worth(self) -> bool:

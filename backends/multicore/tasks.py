@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from backends.firing.columns import ColumnPort
 from backends.multicore.scheduling.task import Outcome, Task
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from backends.firing.ports import Port
     from backends.multicore.scheduling.task import Control
     from backends.multicore.variables import Variables
+    from backends.native.combine import NativeCombine
+    from backends.native.operator import NativeVariable
     from river.backend import Items, Rows
 
 
@@ -47,6 +49,17 @@ class Operate(Task):
 
     def together(self) -> None:
         """Keeps its state in one piece from now on."""
+
+    def apart_again(self) -> None:
+        """May divide its state from now on, if it could before it was to keep it in one piece."""
+
+    def take_in(self, at: int, other: NativeVariable, code: NativeCombine) -> None:
+        """Combines its variable `at` with another one, which is left empty: after a run.
+
+        Raises: Trap.
+        """
+        machine: Any = self.instance
+        code.combine(machine.native.variables[at], other)
 
     def stop(self) -> None:
         self.instance.stop()

@@ -10,7 +10,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final, assert_never
 
 from backends.native.batch import Batch, address_of, concat
-from backends.native.layout import SUM_WORDS, Unsupported, columns
+from backends.native.layout import SUM_WORDS, Unsupported, columns, is_text
 from backends.native.operator import Refused, compile_native
 from backends.native.shared import ModuleText, shared
 from river.classes import frozen
@@ -39,6 +39,7 @@ _FUNCTIONS: Final = {
     "gather_32": ((_P, _P, _P, _I), None),
     "gather_64": ((_P, _P, _P, _I), None),
     "gather_128": ((_P, _P, _P, _I), None),
+    "gather_texts": ((_P, _P, _P, _I), None),
 }
 
 
@@ -213,7 +214,8 @@ def _gathered(type_: t.Type, at: Iterator[int], order: Any, count: int, kept: li
                 yield from _gathered(part, at, items, total, kept)
         case t.Primitive() | t.Decimal():
             (column,) = columns(type_).columns
-            yield _flat(column.kind.size, next(at), order, count, kept)
+            name = "gather_texts" if is_text(type_) else f"gather_{8 * column.kind.size}"
+            yield _flat(column.kind.size, next(at), order, count, kept, name)
         case t.Function():
             raise Unsupported(f"columns of {type_}")
         case _:
@@ -226,10 +228,10 @@ def _repeated(order: Any, count: int, size: int, kept: list[Any]) -> int:
     return found
 
 
-def _flat(size: int, source: int, order: Any, count: int, kept: list[Any]) -> int:
+def _flat(size: int, source: int, order: Any, count: int, kept: list[Any], name: str = "") -> int:
     to = _room(size * count, kept)
     if count:
-        _function(f"gather_{8 * size}")(to, source, order, count)
+        _function(name or f"gather_{8 * size}")(to, source, order, count)
     return to
 
 

@@ -35,6 +35,7 @@ _DECLARED: Final = {line.partition("@")[2].partition("(")[0]: line for line in [
     "declare i32 @pthread_attr_destroy(ptr)", "declare i32 @pthread_create(ptr, ptr, ptr, ptr)",
     "declare i32 @pthread_join(i64, ptr)",
     "declare i32 @memcmp(ptr, ptr, i64)", "declare ptr @memmem(ptr, i64, ptr, i64)", "declare ptr @memmove(ptr, ptr, i64)",
+    "declare i32 @madvise(ptr, i64, i32)",
     "declare double @river_fmod(double, double)", "declare i32 @snprintf(ptr, i64, ptr, ...)",
 ]}  # fmt: skip
 """What there is of the system and of LLVM, by name."""

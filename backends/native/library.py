@@ -12,6 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from backends.native.ir import FunctionText, module_text, reachable
+from backends.native.pages import HUGE
 from backends.native.rtlang import ATTRIBUTES, Unit, Written, compile_file, llvm, written
 from backends.native.shared import BASE
 from backends.native.tables import TABLES, constant
@@ -84,7 +85,7 @@ def tables(used: Iterable[FunctionText]) -> list[str]:
 def _whole(*, debug: bool = False) -> Unit:
     unit = Unit()
     for name in (*_FILES, "debug.rt") if debug else _FILES:
-        found = compile_file(name, unit, given={"DEBUG": int(debug)})
+        found = compile_file(name, unit, given={"DEBUG": int(debug), "HUGE": HUGE})
         found.functions.update(unit.functions)
         unit = found
     return unit

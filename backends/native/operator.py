@@ -109,6 +109,10 @@ class NativeVariable:
         self.block = _Block(ARENA_SIZE + size_align(self.type)[0])
         weakref.finalize(self, _dropped, self.close, self.block)
 
+    def like(self) -> NativeVariable:
+        """Another one of its type, at zero."""
+        return NativeVariable(self.type, self.debug, self.close)
+
     def get(self) -> Value:
         """Its value."""
         with self.columns() as batch:

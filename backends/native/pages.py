@@ -13,7 +13,8 @@ _LARGE_PAGE: Final = 1 << 21
 _LINE: Final = 64
 _KEPT_FROM: Final = 1 << 20  # bytes of memory that is kept for others
 _KEPT: Final = 1 << 25  # bytes of it, at most, of each size
-_ADVICE: Final[int | None] = getattr(mmap, "MADV_HUGEPAGE", None)
+HUGE: Final[int] = getattr(mmap, "MADV_HUGEPAGE", -1)
+"""How the system is asked for large pages; -1 where it cannot be."""
 
 _libc: Final = ctypes.CDLL(None)
 _libc.free.argtypes = [ctypes.c_void_p]
@@ -39,11 +40,11 @@ def take(size: int, used: int) -> int:
         pass
     if memory.limited() is not None:
         return _libc.malloc(size) or 0
-    large, place = used >= _LARGE_PAGE and _ADVICE is not None, ctypes.c_void_p()
+    large, place = used >= _LARGE_PAGE and HUGE >= 0, ctypes.c_void_p()
     if _libc.posix_memalign(ctypes.byref(place), _LARGE_PAGE if large else _LINE, size):
         return 0
     if large:
-        _libc.madvise(place, size, _ADVICE)  # the system may have none: then it is memory like any other
+        _libc.madvise(place, size, HUGE)  # the system may have none: then it is memory like any other
     return place.value or 0
 
 
@@ -64,4 +65,4 @@ def zeros(size: int) -> mmap.mmap:
     return found
 
 
-__all__ = ["give", "take", "zeros"]
+__all__ = ["HUGE", "give", "take", "zeros"]

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 _MOST: Final = 16  # parts of a row that become words
 _SIGN: Final = -(1 << 63)
 _WORD: Final = Signature(("p64", "i64", "i64", "i64"), "i64")
+_TEXT: Final = Signature(("p64", "i64", "i64"), "p8")
 _ORDER: Final = Signature(("p64", "i64", "i64"), "i64")
 _P: Final = ctypes.c_void_p
 _I: Final = ctypes.c_int64
@@ -89,10 +90,13 @@ def _made(type_: t.Type) -> ModuleText:
     parts, whole = _parts(type_)
     texts = sum(1 << i for i, (of, _, _) in enumerate(parts) if is_text(of))
     given = {"PARTS": len(parts), "TEXTS": texts, "REST": int(not whole)}
-    renamed = {"row_word": ("row_word", _WORD), "row_order": ("row_order", _ORDER)}
+    renamed = {
+        "row_word": ("row_word", _WORD), "row_text": ("row_text", _TEXT), "row_order": ("row_order", _ORDER)
+    }  # fmt: skip
     unit = compile_file("rank.rt", runtime(), given=given, renamed=renamed)
     module.functions.update(unit.functions)
     _add_row_word(module, parts)
+    _add_row_text(module, parts)
     _add_row_order(module, type_)
     unit.functions = {"rank": unit.functions["rank"]}
     return module_text(module, unit)
@@ -155,6 +159,22 @@ def _add_row_word(module: Module, parts: list[tuple[t.Type, int, int]]) -> None:
     b.end("ret i64 0")
     head = "define internal i64 @row_word(ptr %x, i64 %i, i64 %part, i64 %chunk) nounwind"
     module.add(b.finish("row_word", head))
+
+
+def _add_row_text(module: Module, parts: list[tuple[t.Type, int, int]]) -> None:
+    """Adds `row_text(x, i, part) -> view`, of parts that are texts."""
+    b = Builder()
+    for number, (type_, column, _) in enumerate(parts):
+        if is_text(type_):
+            here, other = b.fresh("part"), b.fresh("other")
+            b.branch(b.op(f"icmp eq i64 %part, {number}"), here, other)
+            b.at(here)
+            views = b.op(f"load ptr, ptr {b.op(f'getelementptr inbounds ptr, ptr %x, i64 {column}')}")
+            b.end(f"ret ptr {b.op(f'getelementptr inbounds {{ i64, i64 }}, ptr {views}, i64 %i')}")
+            b.at(other)
+    b.end("ret ptr null")
+    head = "define internal ptr @row_text(ptr %x, i64 %i, i64 %part) nounwind"
+    module.add(b.finish("row_text", head))
 
 
 def _ascending(b: Builder, type_: t.Type, value: str, word: int) -> str:

@@ -40,7 +40,7 @@ COMPARE: Final[dict[type[ast.cmpop], str]] = {
 EXTERN: Final[dict[str, tuple[tuple[str, ...], str]]] = {
     "malloc": (("i64",), "p8"), "free": (("p8",), "void"), "realloc": (("p8", "i64"), "p8"),
     "memcmp": (("p8", "p8", "i64"), "i32"), "memmove": (("p8", "p8", "i64"), "p8"),
-    "memmem": (("p8", "i64", "p8", "i64"), "p8"),
+    "memmem": (("p8", "i64", "p8", "i64"), "p8"), "madvise": (("p8", "i64", "i32"), "i32"),
     "abort": ((), "void"), "longjmp": (("p8", "i32"), "void"),
     "pthread_attr_init": (("p8",), "i32"), "pthread_attr_setstacksize": (("p8", "i64"), "i32"),
     "pthread_attr_destroy": (("p8",), "i32"), "pthread_create": (("p8", "p8", "p8", "p8"), "i32"),

@@ -29,7 +29,7 @@ from river.testing.body_strategies import ViewCase, view_bodies
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 
 def record_of(**fields: t.Type) -> t.Record:
@@ -110,6 +110,34 @@ def test_rows_of_which_several_parts_fit_into_a_word_stand_in_the_total_order(le
         row for part in ranked(Batch.of(record(t.I64, t.I32), numbers)).parts(100) for row in part.values()
     ]
     assert made == sorted(numbers)
+
+
+def address(random: random.Random) -> str:
+    return ".".join(str(random.randrange(100, 103)) for _ in range(4))
+
+
+TEXTS: Mapping[str, Callable[[random.Random], str | bytes]] = {
+    "few bytes": address,
+    "one end is another's beginning": lambda random: "http://www." + "x" * random.choice([0, 16, 17, 40]),
+    "behind the first bytes": lambda random: "same " * 9 + random.choice("ab") * random.randrange(3),
+    "ends with zeros": lambda random: random.choice("ab") + "\0" * random.randrange(3),
+    "none of some": lambda random: random.choice(["", "", "q", "qq"]),
+    "many bytes": lambda random: random.choice("abcdefghijkl") * 8 + chr(random.randrange(33, 127)) * 3,
+    "all bytes": lambda random: bytes([random.randrange(256), random.randrange(2)]) * random.randrange(1, 9),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+def test_texts_of_which_a_word_has_the_first_bytes_stand_in_the_total_order(kind: str) -> None:
+    random = seeds.chance("order of texts", kind)
+    of = t.BYTES if kind == "all bytes" else t.STRING
+    type_ = record(t.I32, of, of, t.I64)
+    rows = [
+        (random.randrange(8), TEXTS[kind](random), TEXTS[kind](random), random.randrange(3))
+        for _ in range(1500)
+    ]
+    made = [row for part in ranked(Batch.of(type_, rows)).parts(1000) for row in part.values()]
+    assert made == sorted(rows)
 
 
 def test_rows_in_order_are_not_moved() -> None:

@@ -1590,11 +1590,11 @@ NATIVE: Final = (
     ),
     Mutant(
         "packed-text-decided-early",
-        "rows whose numbers and first word of a text are equal count as decided",
+        "texts of which a word has all but the last bytes count as decided",
         "backends/native/runtime/rank.rt",
-        "parts - 1, 0) & 255 != GOES:",
-        "parts - 1, 0) & 255 != GOES + 1:",
-        "tests/backends/test_native_views.py::test_rows_of_which_several_parts_fit_into_a_word_stand_in_the_total_order",
+        "if text_bytes(s) < how[PREFIX] + how[BYTES]:",
+        "if text_bytes(s) <= how[PREFIX] + how[BYTES]:",
+        "tests/backends/test_native_views.py::test_texts_of_which_a_word_has_the_first_bytes_stand_in_the_total_order",
     ),
     Mutant(
         "present-told-as-it-comes",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from backends.native.derived.keys import INTEGERS
-from backends.native.layout import KEY_AT, LINE, Keyed, entry_layout
+from backends.native.layout import KEY_AT, LINE, Keyed, entry_layout, is_text, size_align
 from backends.native.rtlang import Signature
 from river.classes import field, frozen
 from river.lang import types as t
@@ -47,11 +47,26 @@ def maps(type_: Keyed | t.Bag) -> Template:
         "VALUE": value,
         "ENTRY": entry,
         "ENTRY_LINES": int(entry > LINE),
+        "KEY_TEXT": _first_text(key, 0),
     }
     if isinstance(type_, t.OMap):
         return Template("omap.rt", "m", {"key_order": ("key_order", key)}, given)
     needs = {"key_hash": ("index_hash", key), "key_same": ("same", key), "key_number": ("number", key)}
     return Template("map.rt", "m", needs, given)
+
+
+def _first_text(type_: t.Type, at: int) -> int:
+    """Where the first text is in a value that lies at a place; -1 if there is none in it, or it is not always there."""
+    if is_text(type_):
+        return at
+    if isinstance(type_, t.Record | t.Tuple):
+        for part in t.parts(type_):
+            size, align = size_align(part)
+            at = -(-at // align) * align
+            if (found := _first_text(part, at)) >= 0:
+                return found
+            at += size
+    return -1
 
 
 def differences(item: t.Type) -> Template:

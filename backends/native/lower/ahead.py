@@ -5,7 +5,8 @@ Where a handler of items looks up an entry whose key is made of its item alone,
     on x(x) { with e = $m[{a: x.a, b: x.b}] { ... } }
 
 and the map is large, the keys of some rows are hashed first, one after the other, and what the searches will read is fetched.
-The firings find the hashes made. While the map is small a firing hashes its key itself.
+The firings find the hashes made, and what most likely are the entries, unless they may take some out. While the map is small a
+firing hashes its key itself.
 
 The same goes for a map inside of an entry that such a handler looks up,
 
@@ -25,7 +26,7 @@ from backends.native.layout import register, shares
 from backends.native.lower.expressions import value
 from backends.native.lower.frame import Frame
 from backends.native.lower.values import TEMPORARY
-from river.classes import define, field
+from river.classes import define, field, frozen
 from river.lang import typed
 from river.lang import types as t
 
@@ -43,7 +44,18 @@ FAR: Final = 2 << 20
 
 _USED, _INDEX = 24, 24  # where an arena has its size, and a map its index
 _NEVER: Final = (1 << 63) - 1
-_PARAMETERS: Final = "ptr noalias %context, ptr noalias %columns, ptr noalias %hashes, i64 %row, i64 %stop"
+_PARAMETERS: Final = (
+    "ptr noalias %context, ptr noalias %columns, ptr noalias %hashes, ptr noalias %found, i64 %row, i64 %stop"
+)
+
+
+@frozen
+class Looked:
+    """What is known of a lookup before its firing: the hash of the key and, if no entry goes, what likely is its own, or 0."""
+
+    node: typed.With
+    hash: str
+    entry: str | None
 
 
 def sought(body: typed.Block) -> typed.With | None:
@@ -100,18 +112,24 @@ def _is_part(expr: typed.Expr) -> bool:
 
 @define(eq=False, repr=False)
 class Ahead:
-    """The code before each firing on a row of type `slot`: every `ROWS` rows it looks at as many, if the map is large."""
+    """The code before each firing on a row of type `slot`: every `ROWS` rows it looks at as many, if the map is large.
+
+    `stays`: no firing takes an entry out.
+    """
 
     firing: BatchWriter
     slot: t.Type
     sought: typed.With
+    stays: bool
     _hashes: str = field(init=False)
+    _found: str = field(init=False)
     _first: str = field(init=False)
     _until: str = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         b = self.firing.f.b
         self._hashes, self._first, self._until = b.slot(f"[{ROWS} x i64]"), b.slot("i64"), b.slot("i64")
+        self._found = b.slot(f"[{ROWS} x i64]") if self.stays else "null"
         b.do(f"store i64 %from, ptr {self._until}")
 
     def look(self, row: str) -> None:
@@ -137,6 +155,7 @@ class Ahead:
             "ptr %context",
             "ptr %columns",
             f"ptr {self._hashes}",
+            f"ptr {self._found}",
             f"i64 {row}",
             f"i64 {stop}",
         )
@@ -146,12 +165,15 @@ class Ahead:
         b.branch(b.op(f"icmp ult i64 {behind}, {ROWS}"), known, near)
         b.at(known)
         before = b.op(f"load i64, ptr {_word(b, self._hashes, behind)}")
+        likely = b.op(f"load i64, ptr {_word(b, self._found, behind)}") if self.stays else None
         b.go(hashed)
         b.at(near)
         now = self._hash(f, row)
         last = b.block
         b.at(hashed)
-        f.ahead = self.sought, b.op(f"phi i64 [ {before}, %{known} ], [ {now}, %{last} ]")
+        hash_ = b.op(f"phi i64 [ {before}, %{known} ], [ {now}, %{last} ]")
+        entry = None if likely is None else b.op(f"phi i64 [ {likely}, %{known} ], [ 0, %{last} ]")
+        f.ahead = Looked(self.sought, hash_, entry)
 
     def _map(self, f: Frame) -> str:
         return _map(f, self.sought)
@@ -170,15 +192,25 @@ class Ahead:
         def hashed(i: str) -> None:
             b.do(f"store i64 {self._hash(f, b.op(f'add nsw i64 %row, {i}'))}, ptr {_word(b, '%hashes', i)}")
 
+        def asked(i: str, name: str) -> tuple[str, ...]:
+            hash_ = b.op(f"load i64, ptr {_word(b, '%hashes', i)}")
+            return module.map_function(name, kind), f"ptr {map_}", f"i64 {hash_}"
+
+        def found(i: str) -> None:
+            name, *args = asked(i, "map_likely")
+            b.do(f"store i64 {b.call('i64', name, args)}, ptr {_word(b, '%found', i)}")
+
+        def spelled(i: str) -> None:
+            entry = b.op(f"load i64, ptr {_word(b, '%found', i)}")
+            void(b, module.map_function("map_spelled", kind), f"i64 {entry}")
+
         counted(b, count, hashed)
-        for name in ("map_ahead", "map_nearer"):
-            function = module.map_function(name, kind)
-
-            def fetched(i: str, function: str = function) -> None:
-                hash_ = b.op(f"load i64, ptr {_word(b, '%hashes', i)}")
-                void(b, function, f"ptr {map_}", f"i64 {hash_}")
-
-            counted(b, count, fetched)
+        counted(b, count, lambda i: void(b, *asked(i, "map_ahead")))
+        if self.stays:
+            counted(b, count, found)
+            counted(b, count, spelled)
+        else:
+            counted(b, count, lambda i: void(b, *asked(i, "map_nearer")))
         return _finished(self.firing, b)
 
 
@@ -211,7 +243,9 @@ class AheadInside:
             )
             far = b.op(f"icmp sge i64 {b.op(f'load i64, ptr {used}')}, {FAR}")
             stop = b.op(f"select i1 {b.op(f'icmp slt i64 {beyond}, %to')}, i64 {beyond}, i64 %to")
-            given = ("ptr %context", "ptr %columns", "ptr null", f"i64 {row}", f"i64 {stop}")
+            given = (
+                "ptr %context", "ptr %columns", "ptr null", "ptr null", f"i64 {row}", f"i64 {stop}"
+            )  # fmt: skip
             if_(b, far, lambda: void(b, self._apart(), *given))
 
         if_rare(b, b.op(f"icmp sge i64 {row}, {b.op(f'load i64, ptr {self._until}')}"), fetch)

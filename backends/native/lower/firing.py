@@ -18,7 +18,7 @@ from backends.native.lower.ahead import Ahead, AheadInside, inside, sought
 from backends.native.lower.fleeting import fleeting
 from backends.native.lower.frame import Frame
 from backends.native.lower.guard import guarded
-from backends.native.lower.hints import noted
+from backends.native.lower.hints import noted, stays
 from backends.native.lower.statements import block, output
 from backends.native.lower.values import TEMPORARY, Row, Scalar, Value
 from river.classes import define, field
@@ -196,7 +196,7 @@ def rows(
     f, b = firing.f, firing.f.b
     item = firing.name.startswith("item.")
     lookup, both = (sought(body), inside(body)) if item else (None, None)
-    looks = [] if lookup is None else [Ahead(firing, slots[0], lookup)]
+    looks = [] if lookup is None else [Ahead(firing, slots[0], lookup, _stays(body, lookup))]
     looks += [] if both is None else [AheadInside(firing, slots[0], *both)]
 
     def bind(row: str) -> None:
@@ -207,6 +207,12 @@ def rows(
                 f.slots[i] = f.row(slot, firing.starts[i], row)
 
     return _each(firing, bind, body, looks)
+
+
+def _stays(body: typed.Block, sought: typed.With) -> bool:
+    """Whether a handler takes no entry out of the map in which it seeks one."""
+    assert isinstance(sought.container, typed.State)  # noqa: S101 - by `sought`
+    return stays(body, sought.container.index)
 
 
 def places(firing: BatchWriter, parts: tuple[tuple[t.Type, int], ...], body: typed.Block) -> FunctionText:

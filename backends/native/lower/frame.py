@@ -43,6 +43,7 @@ from river.lang import types as t
 
 if TYPE_CHECKING:
     from backends.native.ir import Builder
+    from backends.native.lower.ahead import Looked
     from backends.native.lower.fetching import Sought
     from backends.native.lower.hints import Noted
     from backends.native.module import Module
@@ -99,7 +100,7 @@ class Frame:
     compared: dict[tuple[Value, Value, object], str] = field(
         factory=dict[tuple["Value", "Value", object], str]
     )  # lists of the input, by what they were compared with, and how, to where it says whether anything was taken away
-    ahead: tuple[typed.With, str] | None = None  # the entry that is sought ahead, and the hash of its key
+    ahead: Looked | None = None  # what is known of an entry that is sought ahead
 
     # ---------------------------------------------------------------------------------------------- traps
 
@@ -445,7 +446,9 @@ class Frame:
         """The place of the value of a key in a map where the key is absent; what is there is garbage. `node` as of `find`."""
         assert isinstance(type_, t.Map | t.OMap)  # noqa: S101 - by its type
         b, at = self.b, self.canonical(key)
-        sought = self.sought.get(id(node))
+        sought: Sought | Looked | None = self.sought.get(id(node))
+        if sought is None and self.ahead is not None and self.ahead.node is node:
+            sought = self.ahead
         name, given = ("map_insert", f"ptr {at}") if sought is None else ("map_add", f"i64 {sought.hash}")
         name = self.module.map_function(name, type_)
         made = b.call("ptr", name, [f"ptr {arena}", f"ptr {map_}", given])

@@ -145,4 +145,9 @@ def replaced(body: typed.Node, variable: int) -> bool:
     return False
 
 
-__all__ = ["Noted", "noted", "replaced"]
+def stays(body: typed.Node, variable: int) -> bool:
+    """Whether a tree takes no entry out of a map of a variable."""
+    return not replaced(body, variable) and not any(map(_takes, nodes(body)))
+
+
+__all__ = ["Noted", "noted", "replaced", "stays"]
