@@ -22,6 +22,7 @@ from river.il.parse import parse
 from river.il.templates import Library
 from river.il.verify import verify
 from river.lang import memory, typed
+from river.lang import types as t
 from river.lang.evaluate import Trap, compile_operator
 from river.source import Source
 
@@ -506,3 +507,24 @@ def test_a_trap_tells_the_key_that_is_missing(key: str, value: Any, body: str, l
     _, fired = native.fire_batch([[value]])
     assert fired.trap is not None
     assert explained(instance.operator, fired.trap).operands == ((value,) if isinstance(value, int) else ())
+
+
+def test_large_variables_take_large_chunks_while_there_is_memory_for_them() -> None:
+    """A map that is in several chunks of them; what is left of the memory is used to the last small one."""
+    text = """input t: i64; output o: i64; var $m: map<string, i64> = {};
+        operator f(t: i64; $m: map<string, i64>) -> (o: i64) {
+          on t(x) { for i in 0 .. 1000 { let n = x * 1000 + i; $m["one of many keys, number " + string(n)] = n; } emit o len($m); }
+        }
+        (o, $m) <- f(t, $m);"""
+    op, rows = native(text), Batch.of(t.I64, list(range(80)))
+    fired = op.fire("item.0", rows.addresses, 0, 80)
+    assert (fired.row, fired.trap) == (80, None)
+    assert op.variables[0].memory > 10 * MEGABYTE
+    assert op.variables[0].get() == {f"one of many keys, number {n}": n for n in range(80_000)}
+    small = native(text)
+    small.limit_memory(6 * MEGABYTE)
+    fired = small.fire("item.0", rows.addresses, 0, 80)
+    assert fired.trap is not None
+    assert fired.trap.code == "memory-limit"
+    assert 5 * MEGABYTE < small.variables[0].memory <= 6 * MEGABYTE
+    assert len(small.variables[0].get()) > 1000 * fired.row
