@@ -513,7 +513,10 @@ def test_large_variables_take_large_chunks_while_there_is_memory_for_them() -> N
     """A map that is in several chunks of them; what is left of the memory is used to the last small one."""
     text = """input t: i64; output o: i64; var $m: map<string, i64> = {};
         operator f(t: i64; $m: map<string, i64>) -> (o: i64) {
-          on t(x) { for i in 0 .. 1000 { let n = x * 1000 + i; $m["one of many keys, number " + string(n)] = n; } emit o len($m); }
+          on t(x) {
+            for i in 0 .. 1000 { let n = x * 1000 + i; $m["one of many keys, number " + string(n)] = n; }
+            emit o len($m);
+          }
         }
         (o, $m) <- f(t, $m);"""
     op, rows = native(text), Batch.of(t.I64, list(range(80)))
