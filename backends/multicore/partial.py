@@ -64,8 +64,8 @@ AHEAD: Final = 4
 LOOK: Final = 0.05
 """Seconds between two looks of the caller while variables are combined."""
 
-LARGE: Final = 1 << 24
-"""Bytes of a copy's variables from which on it matters whether they grow with every item."""
+LARGE: Final = 1 << 28
+"""Bytes of all copies' variables from which on it matters whether they grow with every item."""
 
 GROWTH: Final = 16
 """Bytes of them for each item that has been reduced, if so: an entry has a hundred."""
@@ -164,11 +164,15 @@ class Copy:
                 queue.lighter(batch.weight)
         return found
 
-    @property
-    def grows(self) -> bool:
-        """Whether its variables are large, and have grown with every item."""
+    def grows(self, copies: int) -> bool:
+        """Whether its variables, and those of so many copies, are large and have grown with every item."""
         sizes = (v.memory for i, _ in self._reducers for v in self.natives[i].variables)
-        return (size := sum(sizes)) > LARGE and size > GROWTH * self.reduced
+        return (size := sum(sizes)) * copies > LARGE and size > GROWTH * self.reduced
+
+
+def _smaller(variable: NativeVariable) -> int:
+    """What variables are sorted by so that the largest comes first: into it the others are combined."""
+    return -variable.memory
 
 
 def leaving(partial: Partial, plan: Plan) -> tuple[str, ...]:
@@ -314,8 +318,8 @@ class Blocks(Divided):
     def _combined(self, code: NativeCombine, variable: tuple[int, int, Combine]) -> None:
         """Combines a variable of all copies."""
         i, at, _ = variable
-        for copy in self._copies:
-            self._operators[i].take_in(at, copy.natives[i].variables[at], code)
+        for found in sorted((copy.natives[i].variables[at] for copy in self._copies), key=_smaller):
+            self._operators[i].take_in(at, found, code)
 
     def shut(self) -> None:
         """Lets the file go."""
@@ -435,7 +439,7 @@ class Blocks(Divided):
         rows = [segment.batch for segment in segments if segment.batch.rows]
         reduced = copy.fire(rows, reduce=self._reduces)
         reduced.parsed = parsed
-        if not self._grown and copy.grows:
+        if not self._grown and copy.grows(self._degree):
             self._grown = True
             for i in self.partial.reducers:
                 self._operators[i].apart_again()

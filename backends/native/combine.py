@@ -12,7 +12,7 @@ from backends.native.contract import handlers_of
 from backends.native.explain import explained
 from backends.native.jit import host, level
 from backends.native.operator import NativeOperator
-from backends.native.places import PLACES, addresses, behind, walk
+from backends.native.places import PLACES, addresses, behind, entries, walk
 from backends.native.shared import ModuleText, shared
 from river.classes import frozen
 from river.il.combine import Entries, combining
@@ -37,8 +37,11 @@ class NativeCombine:
     def combine(self, into: NativeVariable, other: NativeVariable) -> None:
         """Combines a variable with another, which is left empty.
 
-        Raises: Trap: "memory-limit", or "stopped" after `native.stop()`.
+        A map without entries is what the other one is. Raises: Trap: "memory-limit", or "stopped" after `native.stop()`.
         """
+        if self.by_entry and not entries(into):
+            into.swap(other)
+            return
         self.native.share(0, into)
         places: Any = addresses(self.native, other, by_entry=self.by_entry)
         at = ctypes.addressof(places)

@@ -113,6 +113,13 @@ class NativeVariable:
         """Another one of its type, at zero."""
         return NativeVariable(self.type, self.debug, self.close)
 
+    def swap(self, other: NativeVariable) -> None:
+        """Changes values with another one of its type. Nothing in them says where they are."""
+        size = ARENA_SIZE + size_align(self.type)[0]
+        mine = ctypes.string_at(self.block.address, size)
+        ctypes.memmove(self.block.address, other.block.address, size)
+        ctypes.memmove(other.block.address, mine, size)
+
     def get(self) -> Value:
         """Its value."""
         with self.columns() as batch:

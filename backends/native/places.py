@@ -5,8 +5,8 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Any, Final
 
+from backends.native import idioms
 from backends.native.contract import ARENA_SIZE
-from backends.native.idioms import entries
 from backends.native.ir import Builder
 from backends.native.layout import KEY_AT, entry_layout
 
@@ -35,9 +35,14 @@ def walk() -> str:
         b.do(f"store ptr {entry}, ptr {at}")
         b.do(f"store ptr {b.op(f'getelementptr inbounds ptr, ptr {at}, i64 1')}, ptr {to}")
 
-    entries(b, "%map", note)
+    idioms.entries(b, "%map", note)
     b.end("ret i64 0")
     return "\n" + b.finish(PLACES, f"define i64 @{PLACES}(ptr %map, ptr %to) nounwind").text
+
+
+def entries(variable: NativeVariable) -> int:
+    """How many entries a map has."""
+    return _I.from_address(variable.block.address + ARENA_SIZE).value
 
 
 def addresses(native: NativeOperator, variable: NativeVariable, *, by_entry: bool) -> Any:
@@ -45,6 +50,6 @@ def addresses(native: NativeOperator, variable: NativeVariable, *, by_entry: boo
     value = variable.block.address + ARENA_SIZE
     if not by_entry:
         return (_I * 1)(value)
-    found = (_I * _I.from_address(value).value)()
+    found = (_I * entries(variable))()
     native.code.function(PLACES, (_P, _P), _I)(value, found)
     return found

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -251,6 +252,23 @@ def test_reducers_get_what_copies_do_not_reduce(
     assert metrics is not None
     assert [one.fired for one in metrics.operators.values()] == [200, 200]
     assert metrics.queues["a"].peak > 0
+
+
+def test_large_tables_are_combined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of so many keys that what is looked up in them is fetched ahead; one copy has some that the other has not."""
+    monkeypatch.setattr(blocks, "BLOCK", 1 << 18)
+    program = river.compile(
+        HEAD + "total: table sum[k: string] of n: int;\nemit total[r.k] <- r.n;", "sawzall"
+    )
+    keys = [f"key number {i * 7919 % 30_011}" for i in range(60_000)]
+    path = tmp_path / "rows.csv"
+    path.write_text("k,s,n,x\n" + "".join(f"{key},,{i % 5},0\n" for i, key in enumerate(keys)), newline="")
+    found = program.run({"r": path}, workers=2, experiment={"gate": "open"})
+    wanted = Counter[str]()
+    for i, key in enumerate(keys):
+        wanted[key] += i % 5
+    assert {row["k"]: row["n"] for row in found["total"].to_pylist()} == wanted
+    assert [row["k"] for row in found["total"].to_pylist()] == sorted(wanted)
 
 
 @pytest.mark.usefixtures("small")

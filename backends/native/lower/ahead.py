@@ -31,7 +31,10 @@ from river.lang import typed
 from river.lang import types as t
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from backends.native.lower.firing import BatchWriter
+    from backends.native.lower.values import Value
 
 ROWS: Final = 32
 """How many rows are looked at: more than a processor has loads under way, few enough to stay near."""
@@ -112,13 +115,13 @@ def _is_part(expr: typed.Expr) -> bool:
 
 @define(eq=False, repr=False)
 class Ahead:
-    """The code before each firing on a row of type `slot`: every `ROWS` rows it looks at as many, if the map is large.
+    """The code before each firing: every `ROWS` rows it looks at as many, if the map is large.
 
-    `stays`: no firing takes an entry out.
+    `item`: what is in slot 0 for a row. `stays`: no firing takes an entry out.
     """
 
     firing: BatchWriter
-    slot: t.Type
+    item: Callable[[Frame, str], Value]
     sought: typed.With
     stays: bool
     _hashes: str = field(init=False)
@@ -179,7 +182,7 @@ class Ahead:
         return _map(f, self.sought)
 
     def _hash(self, f: Frame, row: str) -> str:
-        f.slots = {0: f.row(self.slot, self.firing.starts[0], row)}
+        f.slots = {0: self.item(f, row)}
         return _hash(f, self.sought)
 
     def _apart(self) -> str:
@@ -216,10 +219,10 @@ class Ahead:
 
 @define(eq=False, repr=False)
 class AheadInside:
-    """The code before each firing on a row of type `slot`: every `ROWS` rows it looks at as many, if the variable is large."""
+    """The code before each firing: every `ROWS` rows it looks at as many, if the variable is large. `item` as of `Ahead`."""
 
     firing: BatchWriter
-    slot: t.Type
+    item: Callable[[Frame, str], Value]
     outer: typed.With
     inner: typed.With
     _until: str = field(init=False)
@@ -264,7 +267,7 @@ class AheadInside:
             return b.op(f"getelementptr inbounds ptr, ptr {maps}, i64 {i}")
 
         def searched(i: str) -> None:
-            f.slots = {0: f.row(self.slot, self.firing.starts[0], b.op(f"add nsw i64 %row, {i}"))}
+            f.slots = {0: self.item(f, b.op(f"add nsw i64 %row, {i}"))}
             b.do(f"store ptr null, ptr {place(i)}")
             entry = f.find(whole, map_, value(f, self.outer.key, lent=True))
 

@@ -195,9 +195,9 @@ def rows(
     """A firing for each row from %from to %to - 1; a slot with a window begins at row * pop."""
     f, b = firing.f, firing.f.b
     item = firing.name.startswith("item.")
-    lookup, both = (sought(body), inside(body)) if item else (None, None)
-    looks = [] if lookup is None else [Ahead(firing, slots[0], lookup, _stays(body, lookup))]
-    looks += [] if both is None else [AheadInside(firing, slots[0], *both)]
+    looks: Sequence[Ahead | AheadInside] = ()
+    if item:
+        looks = _looks(firing, body, lambda f, row: f.row(slots[0], firing.starts[0], row))
 
     def bind(row: str) -> None:
         for i, (slot, pop) in enumerate(zip(slots, pops, strict=True)):
@@ -209,10 +209,17 @@ def rows(
     return _each(firing, bind, body, looks)
 
 
-def _stays(body: typed.Block, sought: typed.With) -> bool:
-    """Whether a handler takes no entry out of the map in which it seeks one."""
-    assert isinstance(sought.container, typed.State)  # noqa: S101 - by `sought`
-    return stays(body, sought.container.index)
+def _looks(
+    firing: BatchWriter, body: typed.Block, item: Callable[[Frame, str], Value]
+) -> Sequence[Ahead | AheadInside]:
+    """What is done before firings on rows for what they will look up; `item`: what is in slot 0 for a row."""
+    found: list[Ahead | AheadInside] = []
+    if (lookup := sought(body)) is not None:
+        assert isinstance(lookup.container, typed.State)  # noqa: S101 - by `sought`
+        found.append(Ahead(firing, item, lookup, stays(body, lookup.container.index)))
+    if (both := inside(body)) is not None:
+        found.append(AheadInside(firing, item, *both))
+    return found
 
 
 def places(firing: BatchWriter, parts: tuple[tuple[t.Type, int], ...], body: typed.Block) -> FunctionText:
@@ -220,14 +227,17 @@ def places(firing: BatchWriter, parts: tuple[tuple[t.Type, int], ...], body: typ
 
     Their texts are lent: what is there stays as long as anybody has what the firings emit.
     """
-    f, b = firing.f, firing.f.b
+
+    def part(f: Frame, row: str, i: int) -> Value:
+        type_, offset = parts[i]
+        at = f.b.op(f"load ptr, ptr {f.b.op(f'getelementptr inbounds ptr, ptr {f.columns[0]}, i64 {row}')}")
+        return f.load(type_, f.b.op(f"getelementptr inbounds i8, ptr {at}, i64 {offset}"), lent=True)
 
     def bind(row: str) -> None:
-        at = b.op(f"load ptr, ptr {b.op(f'getelementptr inbounds ptr, ptr {f.columns[0]}, i64 {row}')}")
-        for i, (type_, offset) in enumerate(parts):
-            f.slots[i] = f.load(type_, b.op(f"getelementptr inbounds i8, ptr {at}, i64 {offset}"), lent=True)
+        for i in range(len(parts)):
+            firing.f.slots[i] = part(firing.f, row, i)
 
-    return _each(firing, bind, body, ())
+    return _each(firing, bind, body, _looks(firing, body, lambda f, row: part(f, row, 0)))
 
 
 def _each(
