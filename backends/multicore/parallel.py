@@ -46,6 +46,9 @@ LOOK: Final = 8
 SLICE: Final = 4e-3
 """Seconds of work that are handed out at once, about: little enough that all workers end together, and results come soon."""
 
+FEW: Final = 8
+"""Which part of what is handed out at once goes with what follows: windows over the end of a batch lie by themselves."""
+
 AHEAD: Final = 4
 """Batches for each worker that may be taken before the first of them is done."""
 
@@ -55,6 +58,7 @@ class Firings:
     """Firings to be done: of which handler, on which rows of which columns; `kept` is what these lie in, of windows batches.
 
     `part`: which of the items that they send are sent on, if not all. `native`: which clone does them, once that is said.
+    `then`: those behind them, of the same handler, that are done in the same go.
     """
 
     handler: str
@@ -64,6 +68,7 @@ class Firings:
     kept: Any
     part: slice | None = None
     native: NativeOperator | None = None
+    then: tuple[Firings, ...] = ()
 
 
 @define
@@ -263,17 +268,24 @@ class Parallel(Operate, Divided):
     def _windows(self, machine: MachineRated) -> Firings | None:
         rated, part = machine.operator.rated, None
         assert rated is not None  # noqa: S101 - by the kind of machine
-        count = machine.possible(rated, portion(self._part, self._fired, self._spent, self._slice))
+        left = limit = portion(self._part, self._fired, self._spent, self._slice)
+        count = machine.possible(rated, limit)
         if not count:
             if (most := machine.early(rated)) <= machine.sent:
                 return None
             begun, part, machine.sent = machine.begun(rated), slice(machine.sent, most), most
             return Firings("rated", begun.addresses, 0, 1, (begun,), part)
         if machine.sent:
-            count, part, machine.sent = 1, slice(machine.sent, None), 0
-        addresses, kept, count = machine.lying(rated, count)
-        machine.popped(rated, count)
-        return Firings("rated", addresses, 0, count, kept, part)
+            left, count, part, machine.sent = 0, 1, slice(machine.sent, None), 0
+        found: list[Firings] = []
+        while count:
+            addresses, kept, count = machine.lying(rated, count)
+            machine.popped(rated, count)
+            found.append(Firings("rated", addresses, 0, count, kept, part))
+            left -= count
+            few = part is None and left > limit - limit // FEW
+            count = machine.possible(rated, left) if few else 0
+        return found[0] if len(found) == 1 else evolve(found[0], then=tuple(found[1:]))
 
     # -- firing
 
@@ -281,32 +293,46 @@ class Parallel(Operate, Divided):
         """What the firings make."""
         native = firings.native
         assert native is not None  # noqa: S101 - it was chosen when the firings were taken
-        made, at, began = Emitted(), firings.start, time.thread_time()
-        lies = firings.kept if firings.handler == "rated" else (firings.kept,)
-        if firings.handler == "rated":
-            native.expect(firings.stop - at, self._most)
+        made, began, all_ = Emitted(), time.thread_time(), (firings, *firings.then)
+        windows = firings.handler == "rated"
+        if windows:
+            native.expect(sum(each.stop - each.start for each in all_), self._most)
+        kept = [batch.kept for each in all_ for batch in (each.kept if windows else (each.kept,))]
         try:
-            while True:
-                fired = native.fire(firings.handler, firings.addresses, at, firings.stop, self._most)
-                made.fired += fired.row - at
-                at = fired.row
-                for out, batch, marks in native.take([each.kept for each in lies]):
-                    sent = batch if firings.part is None else batch[firings.part]
-                    made.batches.append((out, sent, () if marks is None else marks.values()))
-                if fired.trap is not None:
-                    trap = told(self.machine.operator, fired.trap)
-                    trap.item = self._item(firings, at)
-                    if not self.machine.skips(trap):
-                        return FailedResult(trap, made)
-                    made.skipped.append(trap)
-                    at += 1
-                elif fired.stopped:
-                    return FailedResult(Trap("stopped"), made)
-                elif at >= firings.stop:
-                    return made
+            for each in all_:
+                if (failed := self._stretch(native, each, kept, made, last=each is all_[-1])) is not None:
+                    return failed
+            return made
         finally:
             self._clones.append(native)
             self._took(began, made.fired)
+
+    def _stretch(
+        self, native: NativeOperator, firings: Firings, kept: Sequence[Any], made: Emitted, *, last: bool
+    ) -> FailedResult | None:
+        """Fires, and adds to what was made; what failed. What `last` firings send is taken with that of those before."""
+        at = firings.start
+        while True:
+            fired = native.fire(firings.handler, firings.addresses, at, firings.stop, self._most)
+            made.fired += fired.row - at
+            at = fired.row
+            over = at >= firings.stop and fired.trap is None and not fired.stopped
+            if over and not last:
+                return None
+            for out, batch, marks in native.take(kept):
+                sent = batch if firings.part is None else batch[firings.part]
+                made.batches.append((out, sent, () if marks is None else marks.values()))
+            if over:
+                return None
+            if fired.trap is not None:
+                trap = told(self.machine.operator, fired.trap)
+                trap.item = self._item(firings, at)
+                if not self.machine.skips(trap):
+                    return FailedResult(trap, made)
+                made.skipped.append(trap)
+                at += 1
+            elif fired.stopped:
+                return FailedResult(Trap("stopped"), made)
 
     def _took(self, began: float, firings: int) -> None:
         """So many firings have taken since `began`: not by the clock, which others may have had a part of."""

@@ -14,17 +14,19 @@ from attrs import evolve
 from backends.firing.queues import Queue
 from backends.locks import lock_each, one_lock
 from backends.multicore import BACKEND, assembly
-from backends.multicore.parallel import SLICE, Parallel
+from backends.multicore.parallel import SLICE, Firings, Parallel
 from backends.multicore.plan import plan
 from backends.multicore.run import Engine
 from backends.multicore.scheduling.task import Outcome
 from backends.multicore.tasks import Operate
+from backends.native.batch import Batch
 from backends.reference import BACKEND as REFERENCE
 from river.backend import BATCH, BOUND, Options
 from river.diagnostics import InternalError, Rejected
 from river.il.parse import parse
 from river.il.templates import Library
 from river.il.verify import verify
+from river.lang import types as t
 from river.lang.evaluate import Trap
 from river.platform import Platform
 from river.source import Source
@@ -643,6 +645,23 @@ def test_who_keeps_a_task_that_is_worth_handing_out_fires_on_a_batch_if_that_is_
         task._took(time.thread_time(), task._part)
         found.append(task.machine.batch)
     assert found[0] == task._part < found[1] < found[2] <= task._whole
+
+
+@pytest.mark.parametrize(("limit", "goes"), [(100_000, [1937, 449, 1551]), (4000, [1937])])
+def test_few_windows_over_the_end_of_a_batch_go_with_those_behind_them(limit: int, goes: list[int]):
+    pytest.importorskip("llvmlite")
+    program = graph(
+        "operator first(x: f32) -> (y: f32) { on x[peek 64, pop 1](w) { emit y w[0]; } }",
+        "input xs: f32;", "output ys: f32;", "@Parallel(2) @Region(r, halo) (ys) <- first(xs);",
+    )  # fmt: skip
+    (task,) = Engine(BACKEND.plan(program, MACHINE, Options(workers=2)), {}, None)._operators
+    assert isinstance(task, Parallel)
+    for _ in range(2):
+        task.ports[0].queue.put(Batch.of(t.F32, [0.0] * 2000))
+    task._spent, task._fired = SLICE, float(limit)
+    taken = task._take()
+    assert isinstance(taken, Firings)
+    assert [each.stop - each.start for each in (taken, *taken.then)] == goes
 
 
 @pytest.mark.parametrize("options", [{"batch": 0}, {"bound": 0}, {"workers": -1}])
