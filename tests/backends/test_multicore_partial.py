@@ -254,6 +254,7 @@ def test_reducers_get_what_copies_do_not_reduce(
     assert metrics.queues["a"].peak > 0
 
 
+@pytest.mark.slow
 def test_large_tables_are_combined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of so many keys that what is looked up in them is fetched ahead; one copy has some that the other has not."""
     monkeypatch.setattr(blocks, "BLOCK", 1 << 18)

@@ -16,7 +16,7 @@ import river
 from backends.multicore import run
 from backends.multicore.scheduling import scheduler
 from backends.native.jit import host
-from backends.native.lower.ahead import LARGE, ROWS, inside, sought
+from backends.native.lower.ahead import LARGE, ROWS, SOME, inside, sought
 from backends.native.lower.batches import Lowered, lower
 from river.il.forwards import forwarded
 from river.lang import typed
@@ -104,6 +104,12 @@ def test_texts_of_any_length_are_keys(size):
     base = "k" * size
     texts = [base, *(base[:i] + "y" + base[i + 1 :] for i in range(size))]
     alike([(text, (0, None), 1) for text in chain(texts, texts)], workers=1)
+
+
+def test_maps_of_some_hundred_keys():
+    """What is found stays while new keys come, in the same block of rows too."""
+    keys = [f"{'long ' * (i % 4)}key {i}" for i in range(2 * SOME)]
+    alike([(keys[i * i % len(keys)], (0, None), i % 3 + 1) for i in range(len(keys) + 99)], workers=1)
 
 
 @pytest.mark.slow

@@ -5,8 +5,9 @@ Where a handler of items looks up an entry whose key is made of its item alone,
     on x(x) { with e = $m[{a: x.a, b: x.b}] { ... } }
 
 and the map is large, the keys of some rows are hashed first, one after the other, and what the searches will read is fetched.
-The firings find the hashes made, and what most likely are the entries, unless they may take some out. While the map is small a
-firing hashes its key itself.
+The firings find the hashes made, and what most likely are the entries, unless they may take some out. Where they take none out,
+that is done from some hundred entries on: several searches are under way at once. While the map is small a firing hashes its key
+itself.
 
 The same goes for a map inside of an entry that such a handler looks up,
 
@@ -40,7 +41,10 @@ ROWS: Final = 32
 """How many rows are looked at: more than a processor has loads under way, few enough to stay near."""
 
 LARGE: Final = 16_384
-"""Entries from which on looking ahead pays: with keys that come equally often from 4,096, with skewed ones later."""
+"""Entries from which on it pays to fetch what searches read: if keys come equally often from 4,096, with skewed ones later."""
+
+SOME: Final = 256
+"""Entries from which on it pays to search for several keys one after the other, where what is found stays."""
 
 FAR: Final = 2 << 20
 """Bytes of a variable from which on it pays for maps in its entries: what the caches near a processor hold."""
@@ -146,7 +150,7 @@ class Ahead:
         beyond = b.op(f"add nsw i64 {row}, {ROWS}")
         b.do(f"store i64 {beyond}, ptr {self._until}")
         map_ = self._map(f)
-        large = b.op(f"icmp sge i64 {b.op(f'load i64, ptr {map_}')}, {LARGE}")
+        large = b.op(f"icmp sge i64 {b.op(f'load i64, ptr {map_}')}, {SOME if self.stays else LARGE}")
         # A small map is near: no row is far enough behind the last one that was looked from.
         b.do(f"store i64 {b.op(f'select i1 {large}, i64 {row}, i64 {_NEVER}')}, ptr {self._first}")
         b.branch(large, fetch, looked)
@@ -207,12 +211,17 @@ class Ahead:
             entry = b.op(f"load i64, ptr {_word(b, '%found', i)}")
             void(b, module.map_function("map_spelled", kind), f"i64 {entry}")
 
+        def index() -> None:
+            counted(b, count, lambda i: void(b, *asked(i, "map_ahead")))
+
         counted(b, count, hashed)
-        counted(b, count, lambda i: void(b, *asked(i, "map_ahead")))
         if self.stays:
+            large = b.op(f"icmp sge i64 {b.op(f'load i64, ptr {map_}')}, {LARGE}")
+            if_(b, large, index)
             counted(b, count, found)
-            counted(b, count, spelled)
+            if_(b, large, lambda: counted(b, count, spelled))
         else:
+            index()
             counted(b, count, lambda i: void(b, *asked(i, "map_nearer")))
         return _finished(self.firing, b)
 
