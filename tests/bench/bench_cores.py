@@ -8,6 +8,8 @@ memory are shared, and what others do on the machine counts for all ways. Of the
 -O3 -march=native), which gets half of the file for each of two processes, and does not put the halves together.
 
 All take turns; printed are medians of ratios of runs that stood side by side, with their least and most.
+Under a real-time policy in turns (`chrt -r`) `river, 2` comes out worse than it is, by a fifth where turns are short: the reader
+that there is room for again does not get a processor before a worker sleeps, which then has nothing to do.
 
 Run: python tests/bench/bench_cores.py [--programs NAME,...] [--scale X] [--runs N]
 """
