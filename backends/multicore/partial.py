@@ -64,7 +64,7 @@ AHEAD: Final = 4
 LOOK: Final = 0.05
 """Seconds between two looks of the caller while variables are combined."""
 
-LARGE: Final = 1 << 28
+LARGE: Final = 1 << 29
 """Bytes of all copies' variables from which on it matters whether they grow with every item."""
 
 GROWTH: Final = 16
