@@ -170,11 +170,6 @@ class Copy:
         return (size := sum(sizes)) * copies > LARGE and size > GROWTH * self.reduced
 
 
-def _smaller(variable: NativeVariable) -> int:
-    """What variables are sorted by so that the largest comes first: into it the others are combined."""
-    return -variable.memory
-
-
 def leaving(partial: Partial, plan: Plan) -> tuple[str, ...]:
     """The queues by which items may leave copies: to others, and to the reducers' own tasks."""
     return (*partial.exits, *(plan.graph.instances[i].ins[0] for i in partial.reducers))
@@ -318,8 +313,8 @@ class Blocks(Divided):
     def _combined(self, code: NativeCombine, variable: tuple[int, int, Combine]) -> None:
         """Combines a variable of all copies."""
         i, at, _ = variable
-        for found in sorted((copy.natives[i].variables[at] for copy in self._copies), key=_smaller):
-            self._operators[i].take_in(at, found, code)
+        for copy in self._copies:
+            self._operators[i].take_in(at, copy.natives[i].variables[at], code)
 
     def shut(self) -> None:
         """Lets the file go."""

@@ -37,11 +37,11 @@ class NativeCombine:
     def combine(self, into: NativeVariable, other: NativeVariable) -> None:
         """Combines a variable with another, which is left empty.
 
-        A map without entries is what the other one is. Raises: Trap: "memory-limit", or "stopped" after `native.stop()`.
+        Of two maps the smaller one is combined into the other one. Raises: Trap: "memory-limit", or "stopped" after
+        `native.stop()`.
         """
-        if self.by_entry and not entries(into):
+        if self.by_entry and entries(into) < entries(other):
             into.swap(other)
-            return
         self.native.share(0, into)
         places: Any = addresses(self.native, other, by_entry=self.by_entry)
         at = ctypes.addressof(places)
