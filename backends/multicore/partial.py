@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from river.il.combine import Combine
     from river.il.partial import Partial
 
-BLOCK: Final = 1 << 21
+BLOCK: Final = 1 << 22
 """Bytes of a block."""
 
 AHEAD: Final = 4
