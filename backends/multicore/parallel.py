@@ -38,7 +38,8 @@ WORTH: Final = 150e-6
 """Seconds that the firings on one batch must take for others to be let in: several times what handing out costs."""
 
 FIRST: Final = 8
-"""Items that are fired on first, to see whether that is worth handing out; then eight times as many, if it is not."""
+"""Items that are fired on, behind the very first one, to see whether that is worth handing out; then eight times as many, if it
+is not."""
 
 LOOK: Final = 8
 """Steps of which one is timed: to ask for the time of a thread takes microseconds."""
@@ -113,7 +114,7 @@ class Parallel(Operate, Divided):
         self._outgo = max(pushes, default=1)  # by a firing: an instance paces itself by what it sends
         self._most = instance.most  # items sent at once, where what is handed out counts firings
         self._tried = max(1, part // 8)
-        instance.batch = min(FIRST, part)  # until it is known how long that takes
+        instance.batch = 1  # which takes what no other will: memory that nobody has touched, code that has not run
         self.machine = instance
         self._clones = deque(clones)
         self._natives = tuple(clones)
@@ -125,6 +126,7 @@ class Parallel(Operate, Divided):
         self._spent = 0.0  # seconds of this thread that firings took which were made at once
         self._slice = SLICE
         self._fired = 0.0  # how many these were; both are smoothed, and alike
+        self._begun = False
         self._order = choices.order(AHEAD * (len(clones) + more), self._send, instance.drain)
         self._worklist: Worklist[Firings | Emitted | FailedResult, Emitted] = Worklist(
             self._order, self._next
@@ -340,6 +342,9 @@ class Parallel(Operate, Divided):
         if self._fired:
             self._spent += (took - self._spent) / 8
             self._fired += (firings - self._fired) / 8
+        elif not self._begun:
+            self._begun, machine.batch = True, min(FIRST, self._part)
+            return
         else:
             self._spent, self._fired = took, firings
         if (
