@@ -433,6 +433,14 @@ CHECKPOINTS: Final = (
         "            if temporary.exists():\n",
         "tests/river/test_atomic.py::test_what_a_living_process_writes_is_left_alone",
     ),
+    Mutant(
+        "replaced-file-kept-open",
+        "a large file that is replaced stays open, and what it takes of the disk is never given back",
+        "river/io/atomic.py",
+        'threading.Thread(target=os.close, args=(held,), name="river-freeing", daemon=True).start()',
+        "return",
+        "tests/river/test_atomic.py::test_what_a_large_file_took_of_the_disk_is_given_back_beside_the_run",
+    ),
 )
 
 DATA: Final = (

@@ -11,6 +11,7 @@ import random
 import stat
 import subprocess
 import sys
+import threading
 from array import array
 from contextlib import nullcontext
 from pathlib import Path
@@ -19,7 +20,7 @@ import pyarrow as pa
 import pytest
 
 from river.diagnostics import Rejected
-from river.io.atomic import AHEAD, AtomicOutput
+from river.io.atomic import AHEAD, LARGE, AtomicOutput
 from river.io.schema import arrow_schema
 from river.io.sinks import ArrowSink, open_sink
 from river.lang.types import F64
@@ -45,6 +46,31 @@ def test_nothing_is_left_of_an_output_that_nobody_has_yet(
     gc.collect()
     assert [path.name for path in tmp_path.iterdir()] == ["b.csv"]
     assert target.read_text() == "before"
+
+
+@pytest.mark.parametrize(("size", "by"), [(LARGE - 1, []), (LARGE, ["river-freeing"])])
+def test_what_a_large_file_took_of_the_disk_is_given_back_beside_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, by: list[str]
+) -> None:
+    target, close = tmp_path / "out.csv", os.close
+    with target.open("wb") as file:
+        file.truncate(size)
+    before, found = target.stat().st_ino, list[str]()
+
+    def closing(descriptor: int) -> None:
+        if os.fstat(descriptor).st_ino == before:
+            found.append(threading.current_thread().name)
+        close(descriptor)
+
+    monkeypatch.setattr(os, "close", closing)
+    output = AtomicOutput(target)
+    output.write_bytes(b"new")
+    output.close()
+    for thread in threading.enumerate():
+        if thread.name == "river-freeing":
+            thread.join()
+    assert target.read_bytes() == b"new"
+    assert found == by
 
 
 @pytest.fixture
