@@ -9,6 +9,7 @@ from frontends.sawzall import conversions, declared_tables, declared_types, form
 from frontends.sawzall import syntax as a
 from frontends.sawzall import typed as z
 from frontends.sawzall.calls import closed, drawing, draws, emitting, reached
+from frontends.sawzall.declared_types import parameter_type
 from frontends.sawzall.expressions import Expressions
 from frontends.sawzall.names import Known, Names, ResultBlock, both
 from frontends.sawzall.types import Proto, Recursive, kept_name, spelled
@@ -271,7 +272,7 @@ class Checker:
     def signature(self, item: a.FunctionDecl) -> int:
         """The number of a function whose parameters and result are known, but not its body."""
         result = None if item.result is None else self.type(item.result)
-        types = [self.type(param.type) for param in item.params]
+        types = [parameter_type(self, param) for param in item.params]
         index = len(self.functions)
         params = tuple(
             self.names.unnamed(param.name, type_, index, param.span)

@@ -295,7 +295,9 @@ def emit_fits(checker: Checker, item: a.Emit, table: z.Table, count: int) -> Non
     if len(item.index) != count:
         indices = "index" if count == 1 else "indices"
         message = f"`{table.name}` has {count} {indices}, {len(item.index)} given"
-        raise checker.report.error("sawzall-emit", message, item.table_span)
+        indices = "".join("[...]" for _ in range(count))
+        hint = f"write `emit {table.name}{indices} <- ...;`"
+        raise checker.report.error("sawzall-emit", message, item.table_span, hint)
 
 
 def weight_of(checker: Checker, item: a.Emit, number: int) -> z.Expr | None:
@@ -304,7 +306,10 @@ def weight_of(checker: Checker, item: a.Emit, number: int) -> z.Expr | None:
     counts = bool(table.weight) and written is not None and written.weight is None
     if (item.weight is None) != (counts or not table.weight):
         message = f"`{table.name}` {'takes no' if item.weight is not None else 'needs a'} weight"
-        raise checker.report.error("sawzall-emit", message, item.span)
+        hint = "a table whose values weigh is declared by `... of v: T weight w: int;`"
+        raise checker.report.error(
+            "sawzall-emit", message, item.span, hint if item.weight is not None else None
+        )
     weight = s.Int(1, span=item.span) if counts else item.weight
     return None if weight is None else checker.exprs.check(weight, table.weight[0][1])
 

@@ -164,6 +164,22 @@ def tags(checker: Checker, expr: a.TupleType) -> tuple[object, ...]:
     return tuple(defaults)
 
 
+def parameter_type(checker: Checker, param: a.Param) -> t.Type:
+    """The type of a parameter. Where it has no name, a word that is no type was meant as one."""
+    match param.type:
+        case s.TypeName(word, ()) if (
+            param.unnamed
+            and "." not in word
+            and checker.names.type(word) is None
+            and checker.names.known(word) is None
+        ):
+            near = closest(word, BASIC)
+            hint = f"a parameter is written `{word}: int`, with its type" + (f"; or {near}" if near else "")
+            raise checker.report.error("sawzall-unknown-type", f"unknown type `{word}`", param.span, hint)
+        case type_:
+            return checker.type(type_)
+
+
 def member_type(checker: Checker, path: str, span: Span | None) -> t.Type:
     """`T.U`: a type that is declared in a tuple."""
     words = path.split(".")

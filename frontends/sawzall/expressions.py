@@ -100,9 +100,11 @@ class Expressions:
 
     def mismatch(self, wanted: t.Type, found: t.Type, span: Span | None) -> Failed:
         """The error that something has another type."""
-        help_line = (
-            f"convert it: `{spelled(wanted)}(...)`" if {wanted, found} <= {*NUMBERS, t.STRING} else None
-        )
+        help_line = None
+        if {wanted, found} <= {*NUMBERS, t.STRING} or {wanted, found} == {t.STRING, t.BYTES}:
+            help_line = f"convert it: `{spelled(wanted)}(...)`"
+        elif wanted == t.BOOL and found in NUMBERS:
+            help_line = "a condition compares: `x != 0`"
         message = f"expected `{spelled(wanted)}`, found `{spelled(found)}`"
         return self.error("sawzall-type-mismatch", message, span, help_line)
 
@@ -293,7 +295,10 @@ class Expressions:
         """`value.name`."""
         value = conversions.opened(self, value)
         if not isinstance(value.type, t.Record):
-            raise self.error("sawzall-unknown-field", f"`{spelled(value.type)}` has no fields", span)
+            from frontends.sawzall.habits import meant  # few texts need it
+
+            hint = meant(name, value.type)
+            raise self.error("sawzall-unknown-field", f"`{spelled(value.type)}` has no fields", span, hint)
         name = kept_name(name)
         type_ = value.type.field(name)
         if type_ is None:
@@ -476,7 +481,10 @@ class Expressions:
         known = [*OPERATIONS, *CONVERTERS, *MATCHES, *SHAPED, *(f.name for f in self.functions)]
         if name in (*MATCHES, *SHAPED):
             raise self.error("sawzall-arguments", f"`{name}` takes other arguments", span)
-        raise self.error("sawzall-unknown-function", f"unknown function `{name}`", span, closest(name, known))
+        from frontends.sawzall.habits import ELSEWHERE  # few texts need it
+
+        hint = ELSEWHERE.get(name.lower()) or closest(name, known)
+        raise self.error("sawzall-unknown-function", f"unknown function `{name}`", span, hint)
 
     def sorted(
         self, name: str, items: s.Argument, by: s.Argument, wanted: t.Type | None, span: Span | None
@@ -628,6 +636,12 @@ def _path(expr: a.Expr) -> str | None:
 
 def _advice(name: str, types: tuple[t.Type | None, ...]) -> str | None:
     known = [type_ for type_ in types if type_ is not None]
+    if name in ("int", "uint") and known == [t.BYTES]:
+        return f'`{name}(string(b), 10)` is the number in a text, `{name}(b, "fixed32-big")` in bytes'
+    if name in ("*", "/", "%", "<<", ">>") and t.TIME in known:
+        return "a time is a number by `int(t)`, a number of microseconds a time by `time(n)`"
+    if name in ("==", "!=") and set(known) == {t.I64, t.STRING}:
+        return "a character is an `int`, as in `s[0] == 'a'`; a text is one by `string(...)`"
     if len(known) > 1 and known[0] != known[1] and set(known) <= {*NUMBERS, t.STRING}:
         return f"convert one of them, for instance `{spelled(known[0])}(...)`"
     if name not in OPERATIONS:

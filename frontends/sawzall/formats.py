@@ -171,7 +171,15 @@ def formatted(checker: Expressions, part: str, node: z.Expr) -> z.Expr:
         hint = "places are %d %i %o %u %x %X %e %f %g %E %G %s %q %c %k %b %p %t %T, %v for anything, and %%"
         raise checker.error("sawzall-format", f"`{part}` is no place for a value", arg.span, hint)
     if not (shown(node.type) if verb == "v" else node.type in VERBS[verb]):
-        raise checker.error("sawzall-format", f"`{part}` does not take `{spelled(node.type)}`", arg.span)
+        fits = next((f"`%{v}`" for v, types in VERBS.items() if node.type in types), "`%v`")
+        hint = (
+            f"{fits} does"
+            if shown(node.type)
+            else 'write it as text: `%s` of `string(b)`, or of `string(b, "hex")`'
+        )
+        raise checker.error(
+            "sawzall-format", f"`{part}` does not take `{spelled(node.type)}`", arg.span, hint
+        )
     if verb in NUMERALS and part not in ("%d", "%i"):
         form = form_of(part, node.type)
         if form is None:

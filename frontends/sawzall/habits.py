@@ -1,19 +1,27 @@
-"""What texts that are not understood have from other languages, such as C, and what Sawzall has instead."""
+"""What texts that are refused have from other languages, such as C, and what Sawzall has instead."""
 
 from __future__ import annotations
 
 import re
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from frontends.sawzall.types import BASIC
 from river.classes import evolve
 from river.diagnostics import Diagnostic, Rejected
+from river.lang import types as t
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from river.source import Span
 
 _BASIC: Final = "|".join(BASIC)
 _BEGIN: Final = r"(?:^|[;{(])\s*(?:const\s+)?"
+_FUNCTION: Final = r"a function is declared `\1: function(a: int): int { ... };`"
+_BRANCH: Final = "a branch has a statement: `;` does nothing"
+_ELSE: Final = "`else` stands behind the statement of its `if`, without `;` between"
+_QUANTIFIERS: Final = r"each has a declaration of its own: `\1: each int; \2: each int;`"
 _CHOICE: Final = "a choice is a statement, `if (c) ...; else ...;`, also as a value: `?{ if (c) result a; else result b; }`"
 
 _HABITS: Final = tuple(
@@ -34,9 +42,21 @@ _HABITS: Final = tuple(
         (rf"{_BEGIN}(?:const|var|let|auto)\s+$", r"(\w+)", r"write `\1 := ...;`, or `static \1 := ...;` if it never changes"),
         (rf"\(({_BASIC})\)\s*$", r"[\w(\".]", r"a conversion is written `\1(...)`"),
         (r"(\w+)\s*-$", r">\s*(\w+)", r"a field is written `\1.\2`"),
+        (r"\barray\s*$", r"\[", "an array has the type `array of int`"),
         (r":\s*(\w+)$", r"\[", r"an array has the type `array of \1`"),
+        (r"\bmap\s*\[\s*(\w+)\s*$", r",\s*(\w+)", r"a map has the type `map[\1] of \2`"),
+        (r"\b([\w.]+)\[([^\[\]:]*):\s*$", r"\]", r"a part up to the end is `\1[\2:$]`"),
+        (r"\b([\w.]+)\[\s*$", r":", r"a part from the beginning is `\1[0:...]`"),
+        (r"[=,(]\s*$", r"\[", "an array is written `{1, 2}`, an empty one `{}`"),
+        (r"\b(?:default|case\b.*)\s*:\s*$", r"\}|case\b|default\b", _BRANCH),
+        (r"\bcase\b[^:]*:\s*default\s*:\s*$", r"", _BRANCH),
+        (r"", r"else\b", _ELSE),
+        (r"\bwhen\s*\((?:.*;)?\s*(\w+)\s*$", r",\s*(\w+)", _QUANTIFIERS),
+        (r"(?:^|[;{})])\s*(?:\w+)\s+$", r"(\w+)\s*(?:\[.*\]\s*)?<-", r"a value is sent by `emit \1 <- value;`"),
+        (r"(?:^|[;{}])\s*(?:function|func|def|fn)\s+$", r"(\w+)\s*\(", _FUNCTION),
+        (r"\belse\s*$", r"", _ELSE),
         (r"\bemit\s+\w+(?:\[.*\])?\s*$", r"<<|=|,|\(", "a value is sent by `<-`: `emit table <- value;`"),
-        (r"(?:^|[;{}])\s*(\w+)\((?:\s*\w+)?$", r":", r"a function is declared `\1: function(a: int): int { ... };`"),
+        (r"(?:^|[;{}])\s*(\w+)\((?:\s*\w+)?$", r":", _FUNCTION),
     )
 )  # fmt: skip
 """What stands before a place, and there, and what is written instead; the groups of the second are counted behind the first's."""
@@ -57,7 +77,28 @@ def _advised(found: Diagnostic) -> Diagnostic:
         first, second = behind.search(before), at.match(after)
         if first is not None and second is not None:
             return evolve(found, help=_filled(hint, (*first.groups(), *second.groups())))
-    return _ended(found, span)
+    return _open(found, span) or _ended(found, span)
+
+
+_QUOTED: Final = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|`[^`\n]*`|'(?:[^'\\\n]|\\.)*'|#[^\n]*")
+
+
+def _open(found: Diagnostic, span: Span) -> Diagnostic | None:
+    """Where the text ends inside of a block, the brace that is not closed; or that one is closed that was not opened."""
+    text = _QUOTED.sub(lambda part: " " * len(part[0]), span.source.text[: span.start])
+    opened: list[int] = []
+    for sign in re.finditer(r"[{}]", text):
+        if sign[0] == "{":
+            opened.append(sign.start())
+        elif opened:
+            opened.pop()
+    if found.code != "syntax-end":
+        closes = span.source.text.startswith("}", span.start) and not opened
+        return evolve(found, help="there is no `{` in front of it that is open") if closes else None
+    if not opened:
+        return None
+    line = text.count("\n", 0, opened[-1]) + 1
+    return evolve(found, help=f"the `{{` of line {line} has no `}}`")
 
 
 def _filled(hint: str, groups: tuple[str, ...]) -> str:
@@ -74,3 +115,33 @@ def _ended(found: Diagnostic, span: Span) -> Diagnostic:
         return found
     line = kept.count("\n") + 1
     return evolve(found, help=f"put `;` at the end of line {line}: statements and declarations end with it")
+
+
+_PRINTS = "`emit stdout <- ...;` prints a line, `format(...)` makes one"
+_PART = "a part of a text, bytes or an array is `s[from:to]`"
+_LONGER = "`a = a + { x };` puts an item behind an array"
+_LETTERS = "a character of a text is an `int`: `s[i]`"
+ELSEWHERE: Mapping[str, str] = MappingProxyType({
+    **dict.fromkeys(("print", "println", "printf", "puts", "echo", "sprintf"), _PRINTS),
+    **dict.fromkeys(("substr", "substring", "slice", "mid"), _PART),
+    **dict.fromkeys(("length", "lenght", "size", "strlen", "count"), "how many there are is `len(x)`"),
+    **dict.fromkeys(("append", "push", "push_back", "add"), _LONGER),
+    **dict.fromkeys(("charat", "ord", "chr"), _LETTERS),
+    **dict.fromkeys(("contains", "indexof"), "where a text is in another one is `strfind(part, text)`, -1 if nowhere"),
+    **dict.fromkeys(("replace", "replaceall"), "write `strreplace(text, part, other, true)`"),
+    **dict.fromkeys(("tolower", "lower"), "write `lowercase(s)`"),
+    **dict.fromkeys(("toupper", "upper"), "write `uppercase(s)`"),
+    **dict.fromkeys(("has", "exists", "containskey"), "whether a map has a key is `haskey(m, k)`"),
+    **dict.fromkeys(("log", "log2"), "the natural logarithm is `ln(x)`, that to base 10 `log10(x)`"),
+    **dict.fromkeys(("hash", "fingerprint64"), "write `fingerprintof(x)`"),
+    **dict.fromkeys(("isdefined", "defined", "isnull"), "whether something has a value is `def(x)`"),
+    "join": "texts are put together by `+`",
+})  # fmt: skip
+"""What other languages call what Sawzall does in another way; names in lower case."""
+
+
+def meant(name: str, type_: t.Type) -> str | None:
+    """What stands for a field or method that values without fields have in other languages."""
+    if not isinstance(type_, t.List | t.Map) and type_ not in (t.STRING, t.BYTES):
+        return None
+    return ELSEWHERE.get(name.lower())

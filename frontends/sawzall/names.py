@@ -32,6 +32,9 @@ class Known:
     index: int
 
 
+ALWAYS = (*CONSTANTS, *PRINTED, "input")
+"""Names of values and tables that every program has."""
+
 PREDEFINED = frozenset(
     {*BASIC, *CONSTANTS, *MATCHES, *PRINTED, *(f.name for f in FUNCTIONS), "def", "format", "input"}
     | {
@@ -212,7 +215,10 @@ class Names:
         if (known := self.known(name)) is not None:
             return Known("variable", self.captured(known.index)) if known.what == "variable" else known
         names = [n for frame in self.frames for scope in frame.scopes for n in scope]
-        raise self.report.error("sawzall-unknown-name", f"unknown name `{name}`", span, closest(name, names))
+        hint = closest(name, [*names, *ALWAYS])
+        if name.lower() in ("null", "nil", "none", "undefined", "undef"):
+            hint = "a variable without a value is declared by `x: int;`, and `def(x)` is whether it has one"
+        raise self.report.error("sawzall-unknown-name", f"unknown name `{name}`", span, hint)
 
     def captured(self, index: int) -> int:
         """The variable by which the current function knows variable `index` of what is around it."""

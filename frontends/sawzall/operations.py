@@ -306,6 +306,8 @@ def _text(args: Args, types: Types) -> s.Expr:
         return s.Call(f"{PREFIX}time_text", (at, clocks(zone[0] if zone else s.String(default_zone()))))
     if types[0] == FINGERPRINT:
         return _joined_texts(s.String("0x"), s.Call("format", (s.String("%016x"), *args)), s.String("P"))
+    if types[0] == t.F64:
+        return s.Call(f"{PREFIX}float_text", args)
     return args[0] if types[0] == t.STRING else s.Call("string", args)
 
 
@@ -489,7 +491,7 @@ def _shown(value: s.Expr, type_: t.Type, depth: int) -> s.Expr:
             return s.String(spelled(type_))
         case t.TIME:
             return _joined_texts(s.String('"'), _text((value,), (type_,)), s.String('"'))
-        case type_ if type_ == FINGERPRINT:
+        case type_ if type_ in (FINGERPRINT, t.F64):
             return _text((value,), (type_,))
         case t.Optional(inner):
             some = _shown(s.Force(value), inner, depth)

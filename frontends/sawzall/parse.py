@@ -237,7 +237,7 @@ class SawzallBuilder(TypesBuilder, ExprBuilder):
 
     def unnamed_param(self, tree: Tree[Token], args: Args) -> z.Param:
         span = self.span(tree)
-        return z.Param(f"parameter {span.start}", args[0], span=span)  # a name that no text has
+        return z.Param(f"parameter {span.start}", args[0], unnamed=True, span=span)  # a name that no text has
 
     def table_decl(self, tree: Tree[Token], args: Args) -> z.Stmt:
         name, table = args

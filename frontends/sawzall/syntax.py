@@ -149,10 +149,11 @@ class StaticDecl(s.Node):
 
 @frozen
 class Param(s.Node):
-    """`x: T`."""
+    """`x: T`, or `unnamed` only the type."""
 
     name: str
     type: TypeExpr
+    unnamed: bool = False
 
 
 @frozen

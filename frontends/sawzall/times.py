@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 ZONES: Mapping[str, int] = MappingProxyType({
     "UTC": 0, "GMT": 0, "EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7,
+    "UT": 0, "Z": 0,
 })  # fmt: skip
 """Hours ahead of UTC of the zones with a short name, in texts of times."""
 
@@ -91,24 +92,43 @@ def zone(name: str) -> Zone | None:
 
 
 def microseconds(text: str) -> int | None:
-    """The time in a text, in microseconds after 1970, with a zone of any name or none, the default one; None if it is none."""
+    """The time in a text, in microseconds after 1970, with a zone of any name or none, the default one; None if it is none.
+
+    The text is as `sawzall_moment` of `functions.river` takes it, but for ISO 8601.
+    """
     from datetime import UTC, datetime, timedelta
     from zoneinfo import ZoneInfo
 
     words = text.split()
-    if len(words) == 5:
-        named = default_zone()
-        words.insert(4, named if named == "UTC" else REGIONS.get(named, named))
-    if len(words) != 6:
+    if words and words[0].split(",")[0].lower() in WEEKDAYS:
+        del words[0]
+    if len(words) not in (4, 5):
         return None
-    *rest, zone, year = words
-    clock, _, fraction = rest[-1].partition(".")
-    fraction = fraction or "0"  # of a second
-    shown = " ".join((*rest[:-1], clock, year, fraction))
+    if words[0].lower() in MONTHS:
+        month, day, clock, *named, year = words
+    else:
+        day, month, year, clock, *named = words
+    numbers = re.fullmatch(_CLOCK, clock)
+    if month.lower() not in MONTHS or numbers is None or not re.fullmatch(_DATE, f"{day} {year}"):
+        return None
+    hour, minute, second, fraction = (found or "0" for found in numbers.groups())
+    called = named[0] if named else default_zone()
     try:
-        local = datetime.strptime(shown, "%a %b %d %H:%M:%S %Y %f").replace(tzinfo=UTC)
-        ahead = ZONES.get(zone)
-        at = local.replace(tzinfo=ZoneInfo(zone)) if ahead is None else local - timedelta(hours=ahead)
-    except (ValueError, KeyError, OSError):  # no time, no zone
+        local = datetime(  # microseconds: further digits of the fraction are cut off
+            int(year) + (1900 if len(year) == 2 else 0), MONTHS.index(month.lower()) + 1, int(day),
+            int(hour), int(minute), int(second), int(fraction[:6].ljust(6, "0")), tzinfo=UTC,
+        )  # fmt: skip
+        ahead = ZONES.get(called.upper()) if named else None
+        if re.fullmatch("[-+][0-9]{4}", called):
+            ahead = int(called[:3]) + int(called[0] + called[3:]) / 60
+        region = called if called == "UTC" else REGIONS.get(called, called)
+        at = local.replace(tzinfo=ZoneInfo(region)) if ahead is None else local - timedelta(hours=ahead)
+    except (ValueError, KeyError, OSError, OverflowError):  # no time, no zone
         return None
     return (at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+
+
+WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_CLOCK = re.compile(r"([0-9]{1,2})(?::([0-9]{1,2}))?(?::([0-9]{1,2})(?:[.]([0-9]+))?)?")
+_DATE = re.compile(r"[0-9]{1,2} (?:[0-9]{2}|[0-9]{4})")

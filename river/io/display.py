@@ -92,8 +92,16 @@ def entry(type_: Type) -> Callable[[Any], str]:
         case Map(key, of):
             name, one = _inside(key), _inside(of)
             return lambda value: _braces([f"{name(k)}: {one(v)}" for k, v in value.items()], "{:}")
+        case Primitive("f64"):
+            return _real
         case _:
             return scalars.formatter(type_) if scalars.is_scalar(type_) else encoder(type_)
+
+
+def _real(value: float) -> str:
+    """A float in at most 15 digits, with a point or an exponent, as szl writes it."""
+    text = f"{value:.15g}"
+    return text if any(sign in text for sign in ".en") else text + ".0"
 
 
 def _inside(type_: Type) -> Callable[[Any], str]:

@@ -182,12 +182,48 @@ def test_whole_programs(text: str, codes: list[str]) -> None:
 @pytest.mark.parametrize(
     ("text", "help_line"),
     [
+        ("f: function(x) { return; };", "a parameter is written `x: int`, with its type"),
+        (
+            "f: function(strng): int { return 1; };",
+            "a parameter is written `strng: int`, with its type; or did you mean `string`?",
+        ),
+        ('emit sdtout <- "a";', "did you mean `stdout`?"),
+        (
+            "x: int = null;",
+            "a variable without a value is declared by `x: int;`, and `def(x)` is whether it has one",
+        ),
+        ('println("a");', "`emit stdout <- ...;` prints a line, `format(...)` makes one"),
+        ('x := substr("abc", 1, 2);', "a part of a text, bytes or an array is `s[from:to]`"),
+        ('s := "abc"; n := s.length;', "how many there are is `len(x)`"),
+        ("a: array of int = {1}; a.push(2);", "`a = a + { x };` puts an item behind an array"),
+        (
+            's := "abc"; x := s[0] == "a";',
+            "a character is an `int`, as in `s[0] == 'a'`; a text is one by `string(...)`",
+        ),
+        (
+            'x := int(B"1");',
+            '`int(string(b), 10)` is the number in a text, `int(b, "fixed32-big")` in bytes',
+        ),
+        ('emit stdout <- B"a";', "convert it: `string(...)`"),
+        ("x := 5; if (x) ;", "a condition compares: `x != 0`"),
+        ('q: table sum[k: string][i: int] of int; emit q["a"] <- 1;', "write `emit q[...][...] <- ...;`"),
+        (
+            'q: table top(3) of string; emit q <- "a" weight 1;',
+            "a table whose values weigh is declared by `... of v: T weight w: int;`",
+        ),
+        ('x := format("%d", "a");', "`%s` does"),
+        ('x := format("%s", {1});', "`%v` does"),
+        ('x := format("%s", B"a");', 'write it as text: `%s` of `string(b)`, or of `string(b, "hex")`'),
         ("x := r.ii;", "did you mean `i`?"),
         ("x := lenn(r.s);", "did you mean `len`?"),
         ("x: int; x = r.f;", "convert it: `int(...)`"),
         ("x := r.u + r.i;", "convert one of them, for instance `uint(...)`"),
         ("q: table topp(3) of int;", "did you mean `top`?"),
-        ("x := 30 * MINUTE;", "product; it takes (int, int), (uint, uint), (float, float)"),
+        ("x := 30 * MINUTE;", "a time is a number by `int(t)`, a number of microseconds a time by `time(n)`"),
+        (
+            "x := now() % HOUR;",
+            "a time is a number by `int(t)`, a number of microseconds a time by `time(n)`",
+        ),
         (
             'x := tobase64("a");',
             "in base 64; if the second is true, with - and _ and no = at the end; it takes (bytes, bool)",

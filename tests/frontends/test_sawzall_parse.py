@@ -209,6 +209,25 @@ def test_what_is_missing_is_not_lost_among_operators() -> None:
         ("f(a: int): int { return a; };", "a function is declared `f: function(a: int): int { ... };`"),
         ("# two\nx = 2  # two\n\ny = 3;", "put `;` at the end of line 2"),
         ("f: function() { x = 2; }\ny = 3;", "put `;` at the end of line 1"),
+        ("emt stdout <- s;", "a value is sent by `emit stdout <- value;`"),
+        ("x: array of int = [1, 2];", "an array is written `{1, 2}`, an empty one `{}`"),
+        ("m: map[string, int] of int;", "a map has the type `map[string] of int`"),
+        ("a: array[int] of int;", "an array has the type `array of int`"),
+        ("t := s[1:];", "a part up to the end is `s[1:$]`"),
+        ("t := s[:1];", "a part from the beginning is `s[0:...]`"),
+        (
+            "when (i, j: each int; a[i] == b[j]) ;",
+            "each has a declaration of its own: `i: each int; j: each int;`",
+        ),
+        ("switch (1) { case 1: ; default: }", "a branch has a statement"),
+        ("switch (1) { case 1: default: ; }", "a branch has a statement"),
+        (
+            "function f(x: int): int { return x; };",
+            "a function is declared `f: function(a: int): int { ... };`",
+        ),
+        ("if (b) { x = 1; }; else x = 2;", "`else` stands behind the statement of its `if`"),
+        ('if (b)\n{ x = 1; s = "{"; # {\n', "the `{` of line 2 has no `}`"),
+        ("if (b) { x = 1; } }", "there is no `{` in front of it that is open"),
         ("x = 1, y = 2;", "expected one of an operator or `;`"),
     ],
 )
@@ -216,5 +235,5 @@ def test_habits_of_other_languages_are_told_what_is_written_here(text: str, hint
     with pytest.raises(Rejected) as caught:
         items(text)
     (found,) = caught.value.diagnostics
-    assert found.code in ("syntax-unexpected", "syntax-comment")
+    assert found.code in ("syntax-unexpected", "syntax-comment", "syntax-end")
     assert (found.help or "").startswith(hint)
