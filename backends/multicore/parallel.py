@@ -114,9 +114,8 @@ class Parallel(Operate, Divided):
         self._outgo = max(pushes, default=1)  # by a firing: an instance paces itself by what it sends
         self._most = instance.most  # items sent at once, where what is handed out counts firings
         self._tried = max(1, part // 8)
-        instance.batch = (
-            1  # which takes what no other will: memory that nobody has touched, code that has not run
-        )
+        # The first item takes what no other will: memory that nobody has touched, code that has not run.
+        instance.batch = 1
         self.machine = instance
         self._clones = deque(clones)
         self._natives = tuple(clones)

@@ -2199,8 +2199,8 @@ BLOCKS: Final = (
         "all-items-tried-at-once",
         "an operator that may take long is fired on all that is there before it is known what it takes",
         "backends/multicore/parallel.py",
-        "instance.batch = 1  #",
-        "instance.batch = part  #",
+        "        instance.batch = 1\n",
+        "        instance.batch = part\n",
         "tests/backends/test_multicore_keyed.py::test_few_items_are_tried_before_many_so_that_what_takes_long_is_shared_from_the_start[]",
     ),
     Mutant(
