@@ -349,7 +349,7 @@ class Model:
             s.reader, s.running, s.over, s.stopped, s.failed, tuple(number[w] for w in s.asleep),
             frozenset(number.get(w, w) for w in self.rung),
             tuple(
-                tuple(task.index for _, _, task in sorted(ready._heap, key=lambda entry: entry[:2]))
+                tuple((joined, task.index) for joined, *_, task in sorted(ready._heap, key=lambda entry: entry[:-1]))
                 for ready in self.ready()
             ),
             tuple(each.last for each in s._sets),

@@ -75,6 +75,15 @@ def test_lp_takes_the_last_and_in_a_loop_the_first_that_came() -> None:
     assert taken(found) == [3, 2, 1, 0]
 
 
+def test_lp_takes_what_others_are_at_behind_all_else() -> None:
+    found, tasks, _ = of("LP")
+    tasks[3].working = tasks[1].working = 1
+    for i in (3, 1, 0):
+        found.append(tasks[i])
+    found.appendleft(tasks[2])
+    assert taken(found) == [2, 0, 3, 1]
+
+
 def test_qst_takes_the_first_until_it_has_made_enough() -> None:
     found, tasks, queues = of("QST")
     for i in (0, 1):

@@ -178,3 +178,24 @@ def test_a_worker_that_left_the_reader_its_processor_is_woken_when_the_reader_wa
         UNLIKE, 2, 0.0, 100, 1000, reading, batch=1000, bound=2000, processors=2, change=1e-6, other=2e-6
     )
     assert found.seconds < 1.05 * 100 * turn / 2
+
+
+BETWEEN = (
+    CHAIN[0],
+    CHANGE,
+    CHAIN[2],
+    *ENDS,
+    "var $a: i64 = 0;",
+    "var $b: i64 = 0;",
+    "(q, $a) <- first(xs, $a);",
+    "(r) <- change(q);",
+    "(ys, $b) <- last(r, $b);",
+)
+
+
+@pytest.mark.parametrize("workers", [2, 4])
+def test_who_is_free_makes_what_comes_next_before_he_joins_those_that_share_an_operator(workers: int) -> None:
+    """What feeds it is one worker's at a time: if all helped to empty its queue, all would wait for that one."""
+    costs = {"first": 3e-6, "change": 9.5e-6, "last": 2e-6}
+    found, _ = played(BETWEEN, workers, 0.0, 100, 1000, 0.1e-3, batch=1000, bound=2000, **costs)
+    assert found.seconds < 1.04 * 100 * 1000 * sum(costs.values()) / workers

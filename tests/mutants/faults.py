@@ -2196,6 +2196,14 @@ BLOCKS: Final = (
         f"{_BAD}::test_lines_are_the_bytes_of_any_file[lines.csv-reference]",
     ),
     Mutant(
+        "others-joined-first",
+        "who is free helps to empty the queue of an operator that others are at, before anybody fills it again",
+        "backends/multicore/scheduling/ready.py",
+        "(task.working > 0, -self._order[task.index]",
+        "(False, -self._order[task.index]",
+        "tests/backends/test_scheduling_virtual.py::test_who_is_free_makes_what_comes_next_before_he_joins_those_that_share_an_operator[2]",
+    ),
+    Mutant(
         "all-items-tried-at-once",
         "an operator that may take long is fired on all that is there before it is known what it takes",
         "backends/multicore/parallel.py",

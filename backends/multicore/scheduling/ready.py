@@ -35,32 +35,35 @@ WINDOW: Final = 0.1
 class LastFirst:
     """LP: the last in the direction of the data; of those that stand equally far, which loops make, the first that came.
 
+    What others are at already comes behind all else. Who joined them would help to empty its queue, and then all would wait
+    for the one that makes what comes next; as long as somebody is at it, its results are on their way.
+
     Paper: section 6.2.
     """
 
     def __init__(self, order: Sequence[int]) -> None:
         self._order = order
-        self._heap: list[tuple[float, int, Task]] = []
+        self._heap: list[tuple[bool, float, int, Task]] = []
         self._next = count()
 
     def __len__(self) -> int:
         return len(self._heap)
 
     def __iter__(self) -> Iterator[Task]:
-        return (task for _, _, task in self._heap)
+        return (task for *_, task in self._heap)
 
     @property
     def first(self) -> Task:
-        return self._heap[0][2]
+        return self._heap[0][-1]
 
     def append(self, task: Task) -> None:
-        heappush(self._heap, (-self._order[task.index], next(self._next), task))
+        heappush(self._heap, (task.working > 0, -self._order[task.index], next(self._next), task))
 
     def appendleft(self, task: Task) -> None:
-        heappush(self._heap, (-inf, next(self._next), task))
+        heappush(self._heap, (False, -inf, next(self._next), task))
 
     def popleft(self, now: float, /) -> Task:
-        return heappop(self._heap)[2]
+        return heappop(self._heap)[-1]
 
 
 class Chosen:
