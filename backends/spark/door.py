@@ -16,7 +16,7 @@ Paper: River §2.4 (the platform is chosen late), §4.4 (mappers, reducers).
 
 from __future__ import annotations
 
-from functools import partial, reduce
+from functools import cache, partial, reduce
 from importlib import import_module
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Final, assert_never
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, assert_never
 from backends.spark import kernels, sql, task
 from backends.spark.kernels import LAST, NUMBER, PARTS, VARIABLE, OutputWork
 from backends.spark.keys import division, without_others
-from backends.spark.plan import in_one_order, plan
+from backends.spark.plan import in_one_order, plan, see_to_externs
 from backends.spark.relations import ROWS, Selected, Summed, half, key, read_by, relation
 from river.backend import Options
 from river.classes import field, frozen
@@ -61,8 +61,8 @@ def frames(
     Raises: Rejected("unknown-input", "missing-input", "data-column", "data-type", "spark-order", "spark-extern", "run-extern").
     """
     check_names("input", 'on_spark({"NAME": frame})', graph.inputs, inputs, required=True)
-    made = plan(graph, here(), Options(externs=externs))
-    door = _Door(graph, inputs, order_by, task.portable(made), externs)
+    see_to_externs(graph, externs)
+    door = _Door(graph, inputs, order_by, cache(lambda: _portable(graph, externs)), externs)
     return {name: door.frame(name) for name in (*graph.outputs, *(view.name for view in graph.views))}
 
 
@@ -73,7 +73,7 @@ def streamed(
 
     Raises: Rejected, as `frames` does.
     """
-    door = _Door(graph, inputs, order_by, task.ShippedProgram("", ()), {})
+    door = _Door(graph, inputs, order_by, lambda: _portable(graph, {}), {})
     outputs = (*graph.outputs, *(view.name for view in graph.views))
     shows = [each for each in outputs if kernels.parts_of(graph, each) is None and not door.apart(each)]
     output = min(shows, default="")
@@ -82,6 +82,11 @@ def streamed(
     tables = [rows for rows, frame in pairs if not frame.isStreaming]
     streams = _union([rows for rows, frame in pairs if frame.isStreaming])
     return streams, _union(tables) if tables else None, door.tagged_order([*inputs], output)
+
+
+def _portable(graph: Graph, externs: Mapping[str, Callable[..., Any]]) -> task.ShippedProgram:
+    """The program as executors get it."""
+    return task.portable(plan(graph, here(), Options(externs=externs)))
 
 
 @frozen
@@ -104,10 +109,12 @@ class _Check:
 
 @frozen
 class _Door:
+    """`program`: what executors run, which is made for outputs that Spark's SQL cannot say."""
+
     graph: Graph
     inputs: Mapping[str, Frame]
     order_by: Mapping[str, Sequence[str]]
-    program: task.ShippedProgram
+    program: Callable[[], task.ShippedProgram]
     given: Mapping[str, Callable[..., Any]]
     parts: dict[str, Frame] = field(factory=dict[str, Frame], init=False)
 
@@ -144,7 +151,7 @@ class _Door:
         checked = None if found is None else self.checked(found)
         if found is not None and checked is not None:
             return _related(*checked, found)
-        text = OutputWork(self.program, output, tuple(self.given)).text()
+        text = OutputWork(self.program(), output, tuple(self.given)).text()
         schema = frame_schema(row_types(self.graph)[output])
         found = kernels.parts_of(self.graph, output)
         if found is not None:
@@ -164,8 +171,7 @@ class _Door:
         alone = without_others(self.graph, output) if output in self.graph.outputs else None
         found = None if alone is None else division(alone, output)
         if alone is not None and found is not None:
-            made = plan(alone, here(), Options(externs=self.given))
-            text = OutputWork(task.portable(made), output, tuple(self.given)).text()
+            text = OutputWork(_portable(alone, self.given), output, tuple(self.given)).text()
             return self.divided(output, found).mapInArrow(partial(kernels.keyed, text), schema)
         return self.ordered(output).mapInArrow(partial(kernels.whole, text), schema)
 
@@ -219,15 +225,11 @@ class _Door:
                 return None
             later = read in keys
             seen, checks = (sql.name(key(keys.index(read))), behind) if later else (read, before)
-            if inner == t.STRING:
-                message = f"field `{column}`: it is not valid UTF-8"
-                broken = _refusal(name, "data-utf8", message)
-                checks.append(_Check(seen, f"not is_valid_utf8({seen})", broken))
-            if schema.field(column).nullable and not optional:
-                message = f"field `{column}`: is null, and `{show(type_)}` is not optional"
-                missing = _refusal(name, "data-type", message)
-                checks.append(_Check(seen, f"{seen} is null", missing, null=True))
-                read = read if later else checks[-1].present()
+            needed = schema.field(column).nullable and not optional
+            check = _check(name, column, type_, seen, needed=needed)
+            checks.extend([] if check is None else [check])
+            if check is not None and needed:
+                read = read if later else check.present()
             if kinds[column] != kind:
                 read = f"cast({read} as {kind})"
             changed = changed or bool(before) or read != sql.name(column)
@@ -369,10 +371,31 @@ def _where(frame: Frame, conditions: Sequence[str]) -> Frame:
     return frame
 
 
-def _refusal(name: str, code: str, message: str) -> str:
-    """What ends a job of Spark because of a row of an input."""
-    told = Rejected([Diagnostic(code, message, place=f"input `{name}`")])
-    return f"raise_error({sql.text(str(told))})"
+def _check(name: str, column: str, type_: t.Type, seen: str, *, needed: bool) -> _Check | None:
+    """What must not be true of a column of an input. `needed`: it can be null, and must not be.
+
+    One condition and one refusal, which tells why: the longer a plan is, the longer Spark takes to make code of it.
+    """
+    text = (type_.inner if isinstance(type_, t.Optional) else type_) == t.STRING
+    broken = _message(name, "data-utf8", f"field `{column}`: it is not valid UTF-8")
+    missing = _message(name, "data-type", f"field `{column}`: is null, and `{show(type_)}` is not optional")
+    match text, needed:
+        case True, True:  # of no text Spark does not know whether it is valid
+            why = f"if({seen} is null, {missing}, {broken})"
+            return _Check(
+                seen, f"coalesce(not is_valid_utf8({seen}), true)", f"raise_error({why})", null=True
+            )
+        case True, False:
+            return _Check(seen, f"not is_valid_utf8({seen})", f"raise_error({broken})")
+        case False, True:
+            return _Check(seen, f"{seen} is null", f"raise_error({missing})", null=True)
+        case _:
+            return None
+
+
+def _message(name: str, code: str, message: str) -> str:
+    """What is said of a row of an input, as a text of Spark's."""
+    return sql.text(str(Rejected([Diagnostic(code, message, place=f"input `{name}`")])))
 
 
 _NARROWER: Final[dict[t.Type, tuple[str, ...]]] = {

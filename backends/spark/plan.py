@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable  # noqa: TC003 - attrs
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from river.classes import evolve, field, frozen
 from river.diagnostics import Diagnostic, Rejected
@@ -30,7 +30,7 @@ from river.lang import types as t
 from river.lang.check import rates
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from river.backend import Options
     from river.il.graph import End, Graph, Instance
@@ -122,20 +122,20 @@ def plan(graph: Graph, platform: Platform, options: Options) -> Plan:
     for name, value in (("batch", options.batch), ("workers", options.workers)):
         if value is not None and value < 1:
             raise ValueError(f"{name} must be at least 1, not {value}")
-    _see_to_externs(graph, options)
+    see_to_externs(graph, options.externs)
     workers = options.workers or platform.cores
     planner = _Planner(graph, workers)
     return Plan(graph, planner.stages(), tuple(planner.roles), workers, options)
 
 
-def _see_to_externs(graph: Graph, options: Options) -> None:
-    """Functions travel by name: a worker imports them."""
+def see_to_externs(graph: Graph, externs: Mapping[str, Callable[..., Any]]) -> None:
+    """Functions travel by name: a worker imports them. Raises: Rejected("run-extern", "spark-extern")."""
     errors: list[Diagnostic] = []
     for instance in graph.instances:
         if not isinstance(instance.operator, typed.Extern):
             continue
         target = instance.operator.target
-        given = options.externs.get(target)
+        given = externs.get(target)
         module, _, name = target.partition(":")
         if given is None:
             errors.append(not_given(instance.operator, instance.use.span))

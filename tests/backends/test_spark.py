@@ -696,8 +696,10 @@ def test_a_row_that_is_wrong_is_told_of_though_spark_would_leave_it_out(users: A
         program.on_spark({"x": frame})["t"].where("value = 'a'").toArrow()
 
 
-@pytest.mark.parametrize("wrong", ["cast(null as string)", "cast(x'ff' as string)"])
-def test_a_row_that_is_wrong_is_told_of_by_its_sum(wrong: str, users: Any) -> None:
+@pytest.mark.parametrize(
+    ("wrong", "why"), [("cast(null as string)", "null"), ("cast(x'ff' as string)", "not valid UTF-8")]
+)
+def test_a_row_that_is_wrong_is_told_of_by_its_sum(wrong: str, why: str, users: Any) -> None:
     """Whatever is asked of the sums: nothing that is asked of all rows takes the place of what is asked of sums."""
     program = river.compile(
         "x: {s: string, k: int} = input; t: table sum[s: string] of int; emit t[x.s] <- x.k;", "sawzall"
@@ -705,7 +707,7 @@ def test_a_row_that_is_wrong_is_told_of_by_its_sum(wrong: str, users: Any) -> No
     frame = users.range(6).selectExpr(f"if(id = 5, {wrong}, concat('s', id % 2)) as s", "id as k")
     found = program.on_spark({"x": frame})["t"]
     for asked in (found, found.where("s = 's0'"), found.select("value"), found.where("value < 3")):
-        with pytest.raises(Exception, match=r"field `s`: i(s null|t is not valid UTF-8)"):
+        with pytest.raises(Exception, match=rf"field `s`: (is|it is) {why}"):
             asked.toArrow()
     good = program.on_spark({"x": frame.where("id < 5")})["t"]
     assert sorted(map(tuple, good.collect())) == [("s0", 6), ("s1", 4)]

@@ -53,7 +53,7 @@ def _database() -> Any:
     found.create_function("shiftright", lambda a, n: a >> n, two, whole)
     found.create_function("shiftrightunsigned", lambda a, n: (a & 2**64 - 1) >> n, two, whole)
     found.execute("create macro raise_error(told) as error(told)")
-    found.execute("create macro is_valid_utf8(told) as true")
+    found.execute("create macro is_valid_utf8(told) as if(told is null, null, true)")
     found.execute("create macro timestamp_micros(n) as cast(make_timestamp(n) as timestamptz)")
     found.execute("create macro unix_micros(told) as epoch_us(told)")
     found.execute("set timezone = 'UTC'")

@@ -1744,6 +1744,14 @@ SPARK: Final = (
         "tests/backends/test_spark_stages.py::test_the_first_trap_is_told_as_by_the_calculus",
     ),
     Mutant(
+        "null-is-valid-utf8",
+        "of a column of texts that is null it is not known whether it is valid UTF-8, and that is taken for no refusal",
+        "backends/spark/door.py",
+        "coalesce(not is_valid_utf8({seen}), true)",
+        "not is_valid_utf8({seen})",
+        "tests/backends/test_spark_frames.py::test_a_row_that_is_wrong_ends_the_job_of_outputs_that_read_what_is_wrong",
+    ),
+    Mutant(
         "windows-of-a-part",
         "an operator on windows of items is given the items of some keys",
         "backends/spark/keys.py",
