@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from backends.spark import epoch as tasks
+from backends.spark import parts as small
 from backends.spark import task
 from backends.spark.channels import EACH, GROUPS, read_groups, united
 from backends.spark.door import streamed
@@ -25,7 +26,7 @@ from backends.spark.epoch import EpochErrand, EpochTelling, heard, together, tol
 from backends.spark.jobs import EXCHANGE, TOLD, tellings, tellings_of_channels, told_by
 from backends.spark.lower import by_channel
 from backends.spark.manifests import AGAIN, SPARK, Manifests
-from backends.spark.parts import GivenFile
+from backends.spark.parts import GivenFile, portions
 from backends.spark.run import POLL, watched
 from backends.spark.session import REMOTE, session
 from backends.spark.ways import apart
@@ -267,7 +268,8 @@ def _made(what: str, path: str | PathLike[str]) -> Path:
 class _Run:
     """A run between its first and last epoch. `keys`: the columns by which inputs are divided, if they are.
 
-    `lock` is held while an epoch is run or the end is decided.
+    `lock` is held while an epoch is run or the end is decided. `alone`: one task reads an epoch, since in one that several have
+    read there was something wrong, which may be in all of them.
     """
 
     compiled: Compiled
@@ -284,6 +286,7 @@ class _Run:
     _failure: BaseException | None = field(default=None, init=False)
     _ended: bool = field(default=False, init=False)
     _halted: bool = field(default=False, init=False)
+    _alone: bool = field(default=False, init=False)
     _order: list[str] = field(factory=list[str], init=False)
     _tables: Any = field(default=None, init=False)
 
@@ -465,7 +468,11 @@ class _Run:
                 if name in self.places.streams or name in self.places.tables
             )
         )
-        telling = self._told(spark, self._errand(number, files, more, tagged), rows)
+        errand = self._errand(number, files, more, tagged)
+        telling = self._told(spark, errand, rows)
+        if telling.again and not telling.refused:
+            self._alone = True
+            telling = self._told(spark, evolve(errand, portion=0), rows)
         if telling.refused:
             raise Rejected(telling.refused)
         self.remarks = telling.remarks
@@ -503,6 +510,7 @@ class _Run:
     ) -> EpochErrand:
         options, job, last = self.plan.options, self.job, self.manifests.last
         states = self.manifests.states.absolute()
+        channels = self._channels(files, streamed)
         return EpochErrand(
             task.portable(self.plan),
             self.manifests.run,
@@ -523,7 +531,8 @@ class _Run:
             streamed,
             self.keys,
             self.manifests.groups,
-            self._channels(files, streamed),
+            channels,
+            self._portion(files, streamed) if channels > 1 else 0,
         )
 
     def _channels(self, files: Mapping[str, tuple[GivenFile, ...]], streamed: tuple[str, ...]) -> int:
@@ -535,6 +544,14 @@ class _Run:
         size = sum(file.size for found in files.values() for file in found)
         size += sum(path.stat().st_size for path in states if path.exists())
         return most if size > SMALL else 1
+
+    def _portion(self, files: Mapping[str, tuple[GivenFile, ...]], streamed: tuple[str, ...]) -> int:
+        """How many bytes a task reads, where several read the files: none, if rows may wait for others or there is little."""
+        if streamed or self._alone or self.job.lateness or self.plan.options.native == "off":
+            return 0
+        size = sum(file.size for found in files.values() for file in found)
+        length = min(max(size // (small.EACH * self.plan.workers), small.LEAST), small.MOST)
+        return length if len(portions(files, length)) > 1 else 0
 
     def _with_tables(self, rows: Any) -> Any:
         """The rows of an epoch, and those of DataFrames that have an end."""
@@ -562,6 +579,12 @@ class _Run:
             partial(each, errand.text()) for each in (tasks.epoch, tasks.read, tasks.channel)
         )
         match rows:
+            case None if errand.portion:
+                count, read = (
+                    len(portions(errand.files, errand.portion)),
+                    partial(tasks.read_portions, errand.text()),
+                )
+                return tellings_of_channels(spark, count, read, errand.channels, work)
             case None if errand.channels == 1:
                 return tellings(spark, 1, alone)
             case None:

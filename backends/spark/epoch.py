@@ -1,10 +1,10 @@
 """What tasks do for an epoch: they run the program on what came, from the state that the epoch before left.
 
 They are bodies of `mapInArrow`; their first argument is the errand as text. Where the inputs are divided by key one task reads
-what came and divides it, and one for each channel runs the program for the groups of keys that are its own (`channels`). Files of
-outputs and the state get names that carry epoch, channel and attempt, and nothing is renamed: what a task has written counts when
-the driver's manifest names it, and never otherwise, however late the task comes. Nothing is raised for rows that are wrong or for
-a trap, which would come again.
+what came and divides it, or several read portions of it, and one for each channel runs the program for the groups of keys that
+are its own (`channels`). Files of outputs and the state get names that carry epoch, channel and attempt, and nothing is renamed:
+what a task has written counts when the driver's manifest names it, and never otherwise, however late the task comes. Nothing is
+raised for rows that are wrong or for a trap, which would come again.
 
 Paper: River §4.6.
 """
@@ -33,7 +33,8 @@ from backends.spark.channels import (
 )  # fmt: skip
 from backends.spark.delivery import hand_over
 from backends.spark.kernels import ready, tagged
-from backends.spark.parts import GivenFile
+from backends.spark.parts import GivenFile, portions
+from backends.spark.parts import read as read_part
 from backends.spark.rowwise import imported
 from backends.spark.sequels import Sequel
 from backends.spark.task import ShippedProgram
@@ -60,10 +61,12 @@ from river.source import Source, Span
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 
-    from river.backend import Items, Summary
+    from backends.native.batch import Batch
+    from river.backend import Items, Rows, Summary
     from river.driver import Compiled
+    from river.io.columnar import Share
 
-__all__ = ["EpochErrand", "EpochTelling", "channel", "epoch", "read"]
+__all__ = ["EpochErrand", "EpochTelling", "channel", "epoch", "read", "read_portions"]
 
 STATE: Final = ".state"
 ORDER: Final = ".order"
@@ -77,8 +80,8 @@ class EpochErrand:
     before left, none at the beginning: how far the inputs have been read, and the state by channel. `outputs`: folder and format
     of each, and the columns by which it is divided; `states`: the folder for the state. `letters`: where rows go that are wrong,
     None: nowhere. `streamed`: the inputs whose rows the task that reads is given. `keys`: the columns by which each input is
-    divided among `groups`, which `channels` have; empty where the state is in one piece. The rest: see `river.backend.Options`
-    and `Job`.
+    divided among `groups`, which `channels` have; empty where the state is in one piece. `portion`: about how many bytes of the
+    files a task reads, 0: one task reads them all. The rest: see `river.backend.Options` and `Job`.
     """
 
     program: ShippedProgram
@@ -101,6 +104,7 @@ class EpochErrand:
     keys: Mapping[str, tuple[str, ...]] = field(factory=dict[str, "tuple[str, ...]"])
     groups: int = 1
     channels: int = 1
+    portion: int = 0
 
     def text(self) -> str:
         """As JSON."""
@@ -108,7 +112,7 @@ class EpochErrand:
         return json.dumps([
             self.program.text, self.program.namespaces, self.run, self.number, files, self.more, self.order, self.before,
             self.outputs, self.states, self.letters, self.on_error, self.until, self.lateness, self.externs, self.native,
-            self.batch, self.streamed, self.keys, self.groups, self.channels,
+            self.batch, self.streamed, self.keys, self.groups, self.channels, self.portion,
         ])  # fmt: skip
 
     @staticmethod
@@ -128,13 +132,14 @@ class EpochErrand:
             keys,
             groups,
             channels,
+            portion,
         ) = rest
         given = {name: tuple(GivenFile.of(cells) for cells in found) for name, found in files.items()}
         places = {name: (folder, format_, tuple(by)) for name, (folder, format_, by) in outputs.items()}
         return EpochErrand(
             ShippedProgram(program, tuple(namespaces)), run, number, given, tuple(more), order, tuple(before), places, states,
             letters, on_error, until, lateness, tuple(externs), native, batch, tuple(streamed),
-            {name: tuple(columns) for name, columns in keys.items()}, groups, channels,
+            {name: tuple(columns) for name, columns in keys.items()}, groups, channels, portion,
         )  # fmt: skip
 
     def name(self, channel: int, attempt: str, suffix: str) -> str:
@@ -160,7 +165,9 @@ class EpochTelling:
     the inputs have been read; `states`: the files of the state by channel, and their bytes; `read`: rows by input; `reached`: of
     each the largest time stamp, and that of the last row given; `held`: rows that wait for others; `letters`: the file of wrong
     rows; `refusals`: rows that were left out, by input and code, with the first of them; `skipped`: items by operator;
-    `operators`: their figures; `refused`: what is wrong, if the epoch cannot be; `remarks`: see `Summary`.
+    `operators`: their figures; `refused`: what is wrong, if the epoch cannot be; `remarks`: see `Summary`. `again`: whether one
+    task has to read all that came, since several have found something wrong. What one of these tells has of each input the first
+    and the last time stamp as `reached`.
     """
 
     channel: int = 0
@@ -181,6 +188,7 @@ class EpochTelling:
     operators: dict[str, list[Any]] = field(factory=dict[str, "list[Any]"])
     refused: tuple[Diagnostic, ...] = ()
     remarks: tuple[Diagnostic, ...] = ()
+    again: bool = False
 
     def text(self) -> str:
         """As JSON."""
@@ -189,7 +197,7 @@ class EpochTelling:
         return json.dumps([
             self.channel, self.files, self.order, self.states, self.read, self.reached, self.held, self.letters, refusals,
             self.skipped, trap, self.operators,
-            [told(each) for each in self.refused], [told(each) for each in self.remarks],
+            [told(each) for each in self.refused], [told(each) for each in self.remarks], self.again,
         ])  # fmt: skip
 
     @staticmethod
@@ -198,7 +206,7 @@ class EpochTelling:
         number, files, order, states, read, reached, held, letters, refusals, skipped, *rest = json.loads(
             text
         )
-        trap, operators, refused, remarks = rest
+        trap, operators, refused, remarks, again = rest
         return EpochTelling(
             number,
             {name: [(file, rows) for file, rows in found] for name, found in files.items()},
@@ -214,6 +222,7 @@ class EpochTelling:
             operators,
             tuple(map(heard, refused)),
             tuple(map(heard, remarks)),
+            again,
         )
 
     def add(self, other: EpochTelling) -> None:
@@ -226,6 +235,7 @@ class EpochTelling:
         self.trap = self.trap or other.trap
         self.remarks = tuple(dict.fromkeys((*self.remarks, *other.remarks)))
         self.refused = self.refused or other.refused
+        self.again = self.again or other.again
         for name, figures in other.operators.items():
             self.operators[name] = _both(self.operators.get(name), figures)
 
@@ -314,28 +324,79 @@ def epoch(text: str, batches: Iterable[Any]) -> Iterator[Any]:
 def read(text: str, batches: Iterable[Any]) -> Iterator[Any]:
     """The rows that came in one epoch, in the order in which they count, as chunks for groups of keys: rows as `EXCHANGE` says.
 
-    `part` is the group, and `place` tells input and order. All channels are told the same.
+    `part` is the task that read them, `place` tells order, group and input. All channels are told the same.
     """
     errand = EpochErrand.read(text)
     given = list(batches)
     work = _Work(errand)
     with work.trying(), _came(work, given) as reading:
-        for number, (name, sequel) in enumerate(reading.sequels.items()):
-            type_ = reading.graph.queues[name].type
-            assert isinstance(type_, t.Record)  # noqa: S101 - its fields are the keys
-            keys = tuple(place for key in errand.keys[name] if (place := type_.index(key)) is not None)
-            divider = Divider(type_, keys, errand.groups, machine_code(errand.native))
-            for at, (group, chunk) in enumerate(divider.chunks(sequel)):
-                yield _sent(group % errand.channels, group, at * len(reading.sequels) + number, chunk)
-    telling = work.telling.text()
+        counts = Counter[int]()
+        for name, sequel in reading.sequels.items():
+            yield from _chunks(errand, 0, counts, name, sequel)
+    yield from _to_all(errand, 0, work.telling)
+
+
+def read_portions(text: str, batches: Iterable[Any]) -> Iterator[Any]:
+    """The same of portions of the files, whose numbers are given. Where anything is wrong in one, all is to be read again.
+
+    What is wrong then, and where, and what becomes of it, is so for one task to say, which reads all in order.
+    """
+    errand = EpochErrand.read(text)
+    for part in (int(number) for batch in batches for number in batch.column(0).to_pylist()):
+        telling, counts = EpochTelling(), Counter[int]()
+        try:
+            pieces = portions(errand.files, errand.portion)[part]
+            for name in dict.fromkeys(name for name, _, _ in pieces):
+                ours = [(file, share) for input_, file, share in pieces if input_ == name]
+                yield from _chunks(errand, part, counts, name, _portion(errand, name, ours, telling))
+        except Rejected:
+            telling.again = True
+        yield from _to_all(errand, part, telling)
+
+
+def _portion(
+    errand: EpochErrand, name: str, pieces: Sequence[tuple[GivenFile, Share]], telling: EpochTelling
+) -> Iterator[Batch]:
+    """The rows of one input in parts of its files, of which it is told how many there are, and from when to when."""
+    queue = _tuned(errand).graph.queues[name]
+    key = queue.key()
+    assert key is not None  # noqa: S101 - else the state is in one piece
+    for file, share in pieces:
+        for batch in (each for each in read_part(file, queue, share) if len(each)):
+            first, last = batch.number(key, 0), batch.number(key, len(batch) - 1)
+            begun, given = telling.reached.get(name, (first, first))
+            telling.again = telling.again or (given is not None and first < given)
+            telling.reached[name] = begun, last
+            telling.read[name] = telling.read.get(name, 0) + len(batch)
+            yield batch
+
+
+def _chunks(
+    errand: EpochErrand, part: int, counts: Counter[int], name: str, batches: Iterable[Items | Rows]
+) -> Iterator[Any]:
+    """The rows of an input, divided. `counts`: how many chunks each group has been sent by this task."""
+    graph = _tuned(errand).graph
+    type_ = graph.queues[name].type
+    assert isinstance(type_, t.Record)  # noqa: S101 - its fields are the keys
+    keys = tuple(place for key in errand.keys[name] if (place := type_.index(key)) is not None)
+    divider = Divider(type_, keys, errand.groups, machine_code(errand.native))
+    for group, chunk in divider.chunks(batches):
+        place = (counts[group] * errand.groups + group) * len(graph.inputs) + graph.inputs.index(name)
+        counts[group] += 1
+        yield _sent(group % errand.channels, part, place, chunk)
+
+
+def _to_all(errand: EpochErrand, part: int, telling: EpochTelling) -> Iterator[Any]:
+    """What a task that read tells all channels."""
+    text = telling.text()
     for number in range(errand.channels):
-        yield _sent(number, 0, -1, None, telling)
+        yield _sent(number, part, -1, None, text)
 
 
-def _sent(number: int, group: int, place: int, chunk: bytes | None, telling: str | None = None) -> Any:
+def _sent(number: int, part: int, place: int, chunk: bytes | None, telling: str | None = None) -> Any:
     """A batch of one row: together they may have more bytes than a column of Arrow's takes."""
     pa = arrow()
-    numbers = [pa.array([each], pa.int32()) for each in (number, group, place)]
+    numbers = [pa.array([each], pa.int32()) for each in (number, part, place)]
     return pa.record_batch(
         [*numbers, pa.array([chunk], pa.binary()), pa.array([telling], pa.string())], _SENT
     )
@@ -352,18 +413,23 @@ def channel(text: str, batches: Iterable[Any]) -> Iterator[Any]:
     )
     for number, found in groupby(rows, lambda row: row[0]):
         tables: dict[int, dict[str, list[Any]]] = {}
-        telling = EpochTelling()
-        for _, group, place, chunk, said in found:
+        tellings: list[EpochTelling] = []
+        for _, _, place, chunk, said in found:
             if said is None:
                 graph = _tuned(errand).graph
-                name = graph.inputs[int(place) % len(graph.inputs)]
+                before, input_ = divmod(int(place), len(graph.inputs))
+                name = graph.inputs[input_]
                 items = items_of(graph.queues[name].type, chunk, native=machine_code(errand.native))
-                tables.setdefault(group, {}).setdefault(name, []).append(items)
+                tables.setdefault(before % errand.groups, {}).setdefault(name, []).append(items)
             else:
-                telling = EpochTelling.read_text(said)
-        telling.channel, telling.held = number, 0 if number else telling.held
-        work = _Work(errand, telling)
+                tellings.append(EpochTelling.read_text(said))
+        work = _Work(errand, EpochTelling(number))
         with work.trying():
+            if errand.portion:
+                work.join(tellings)
+            else:
+                (work.telling,) = tellings
+                work.telling.channel, work.telling.held = number, 0 if number else work.telling.held
             work.run_groups(tables)
         yield work.told()
 
@@ -541,6 +607,35 @@ class _Work:
             with suppress(OSError):
                 path.unlink(missing_ok=True)
 
+    def join(self, tellings: Iterable[EpochTelling]) -> None:
+        """What the tasks tell that read portions, in their order, as if one had read all. Raises: Rejected.
+
+        The first channel writes how far the inputs have been read. No row waits for others: then one task reads.
+        """
+        errand, telling = self.errand, self.telling
+        queues = {name: _tuned(errand).graph.queues[name] for name in _tuned(errand).graph.inputs}
+        before: dict[str, list[Any]] = {}
+        if errand.order is not None:
+            before = self.before(errand.order, read_named)[0]["orders"]
+        for name in queues:
+            top, given, *_ = before.get(name, (None, None))
+            telling.reached[name] = top, given
+        for each in tellings:
+            telling.again = telling.again or each.again
+            for name, (first, last) in each.reached.items():
+                given = telling.reached[name][1]
+                telling.again = telling.again or (given is not None and first is not None and first < given)
+                telling.reached[name] = last, last
+                telling.read[name] = telling.read.get(name, 0) + each.read[name]
+        if errand.more and not telling.channel and not telling.again:
+            none = Snapshot()
+            orders = {
+                name: [*telling.reached[name], none.put(queue.type, [])] for name, queue in queues.items()
+            }
+            telling.order, _ = self.write(
+                ORDER, lambda path: write_named(path, {"orders": orders}, none.data)
+            )
+
     # -- the program
 
     def run_whole(self, reading: _Reading) -> None:
@@ -557,7 +652,7 @@ class _Work:
     def run_groups(self, tables: Mapping[int, Mapping[str, list[Any]]]) -> None:
         """Runs the program on the rows of each group that ever had some. Raises: Rejected."""
         errand, telling = self.errand, self.telling
-        if telling.refused:
+        if telling.refused or telling.again:
             return
         graph, types = _tuned(errand).graph, row_types(_tuned(errand).graph)
         mine = range(telling.channel, errand.groups, errand.channels)

@@ -26,7 +26,7 @@ from river.io.several import Files
 from river.io.sources import format_of, open_source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from river.il.graph import Queue
     from river.io.several import Folders
@@ -93,6 +93,28 @@ class GivenFile:
             raise Rejected([_other(self.path, "it is not there")]) from error
         if (found.st_size, found.st_mtime_ns) != (self.size, self.changed):
             raise Rejected([_other(self.path, "it has changed, or is another one here")])
+
+
+def portions(
+    files: Mapping[str, Sequence[GivenFile]], length: int
+) -> list[list[tuple[str, GivenFile, columnar.Share]]]:
+    """What tasks read that have about so many bytes each, in the order of inputs and files: input, file, and which part of it.
+
+    Small files are read together. At most one task for each packed file, however long it is.
+    """
+    found: list[list[tuple[str, GivenFile, columnar.Share]]] = []
+    room = 0
+    for name, ours in files.items():
+        for file in ours:
+            count = 1 if file.packed is not None else max(1, -(-file.size // length))
+            for number in range(count):
+                size = file.size // count
+                if not found or size > room:
+                    found.append([])
+                    room = length
+                found[-1].append((name, file, (number, count)))
+                room -= size
+    return found
 
 
 def _other(path: str, why: str) -> Diagnostic:

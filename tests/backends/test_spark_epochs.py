@@ -321,6 +321,7 @@ def test_state_is_divided_by_key_and_channels_may_change(
         return run(compiled, parts, options=Options(native=native, workers=tried[-1]), **more)
 
     monkeypatch.setattr(continuous, "SMALL", random.choice([-1, 2000]))
+    monkeypatch.setattr(continuous.small, "LEAST", random.choice([60, 1 << 20]))
     results = crashing(random, go)
     expected, _ = wanted(compiled, parts, came, **more)
     assert canonical(compiled, written(parts, compiled)) == canonical(compiled, expected)
@@ -331,6 +332,108 @@ def test_state_is_divided_by_key_and_channels_may_change(
     assert told == [w.message for w in alone.warnings]
     seen = [observed_variables(compiled.graph, each.summary.variables) for each in (results, alone)]
     assert seen[0] == seen[1]
+
+
+@pytest.fixture
+def readers(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """How many tasks read each epoch, and among how many channels they divide it, which are as many as there are workers."""
+    counts: list[tuple[int, int]] = []
+    run_tasks = continuous.tellings_of_channels
+
+    def counted(spark: Any, count: int, task: Any, channels: int, then: Any) -> list[str]:
+        counts.append((count, channels))
+        return run_tasks(spark, count, task, channels, then)
+
+    monkeypatch.setattr(continuous, "tellings_of_channels", counted)
+    monkeypatch.setattr(continuous, "SMALL", -1)
+    monkeypatch.setattr(continuous.small, "LEAST", 300)
+    return counts
+
+
+def test_several_tasks_read_an_epoch(came: Arrivals, readers: list[tuple[int, int]], tmp_path: Path) -> None:
+    """Small files together, and of large ones a part each; rows meet in the order of inputs and files."""
+    from river.backend import Options
+
+    random = chance("portions")
+    compiled = river.compile(KEYED, "cql")
+    lines = streams(random, 120, keys=5)
+    half = {name: len(found) // 2 for name, found in lines.items()}
+    came.append({name: ["".join(found[: half[name]])] for name, found in lines.items()})
+    came.append({name: [*found[half[name] :]] for name, found in lines.items()})
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    for folder in (whole, parts):
+        folder.mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(continuous, "apart", lambda *_, **__: "a test")
+        alone = run(compiled, whole)
+    results = run(compiled, parts, options=Options(workers=2))
+    assert by_epoch(compiled, parts) == by_epoch(compiled, whole)
+    assert (results.read, results.rows) == (alone.read, alone.rows)
+    (first, _), (second, _), (last, _) = readers
+    assert first > 3
+    assert 3 < second < 120  # each file has one row
+    assert last == 1
+
+
+WRONG = {
+    "from one file to the next": ['{"ts": 40, "k": 1}\n' * 30, '{"ts": 39, "k": 1}\n' * 30],
+    "from one small file to the next": [f'{{"ts": {40 - (n == 5)}, "k": 1}}\n' for n in range(40)],
+    "within a file, from part to part": ['{"ts": 40, "k": 1}\n' * 30 + '{"ts": 39, "k": 1}\n' * 30],
+    "from one epoch to the next": ['{"ts": 9, "k": 1}\n' * 30, '{"ts": 40, "k": 1}\n' * 30],
+    "a row that is none": ['{"ts": 40, "k": 1}\n' * 30, '{"ts": 40, "k": 1}\n' * 30 + '{"ts": 41}\n'],
+}
+
+
+COUNTED = (
+    "s: {ts: int; k: int} stream by ts; o: relation = select k, count(*) as n from s[range 9] group by k;"
+)
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_what_is_wrong_where_several_tasks_read_is_told_as_by_one(
+    wrong: str, came: Arrivals, readers: list[tuple[int, int]], tmp_path: Path
+) -> None:
+    """With file and line: one task reads the epoch again."""
+    from river.backend import Options
+
+    compiled = river.compile(COUNTED, "cql")
+    first = "".join(f'{{"ts": {n // 3 + 90 * ("epoch" in wrong)}, "k": {n % 8}}}\n' for n in range(60))
+    came += [{"s": [first]}, {"s": WRONG[wrong]}]
+    found: list[Any] = []
+    for place, division in (("whole", lambda *_, **__: "a test"), ("parts", continuous.apart)):
+        (tmp_path / place).mkdir()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(continuous, "apart", division)
+            with pytest.raises(Rejected) as refused:
+                run(compiled, tmp_path / place, options=Options(workers=2))
+        told = [(each.code, each.message, each.place) for each in refused.value.diagnostics]
+        rows = written(tmp_path / place, compiled)
+        found.append((str(told).replace(place, ""), canonical(compiled, rows)))
+    assert found[0] == found[1]
+    assert f"{tmp_path}//s/1-" in found[0][0]
+    assert [count > 1 for count, _ in readers] == [True, True, False]
+
+
+def test_where_executors_cannot_read_portions_one_task_reads_all(
+    came: Arrivals, readers: list[tuple[int, int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That is tried once."""
+    from river.backend import Options
+
+    def refuses(*_: Any) -> Any:
+        raise Rejected([])
+
+    monkeypatch.setattr(epoch, "read_part", refuses)
+    compiled = river.compile(COUNTED, "cql")
+    came += [
+        {"s": ["".join(f'{{"ts": {n // 3 + 20 * at}, "k": {n % 8}}}\n' for n in range(60))]}
+        for at in range(3)
+    ]
+    run(compiled, tmp_path, options=Options(workers=2))
+    expected, _ = wanted(compiled, tmp_path, came)
+    assert canonical(compiled, written(tmp_path, compiled)) == canonical(compiled, expected)
+    first, *others = (count for count, _ in readers)
+    assert (first > 1, others) == (True, [1, 1, 1, 1])
 
 
 @pytest.mark.slow

@@ -354,6 +354,22 @@ CHECKPOINTS: Final = (
         f"{_EPOCHS}::test_what_is_wrong_ends_the_run_where_it_stands",
     ),
     Mutant(
+        "order-forgotten-between-portions",
+        "time stamps may go back from what one task reads of an epoch to what the next one reads",
+        "backends/spark/epoch.py",
+        "                telling.again = telling.again or (given is not None and first is not None and first < given)\n",
+        "",
+        f"{_EPOCHS}::test_what_is_wrong_where_several_tasks_read_is_told_as_by_one[within a file, from part to part]",
+    ),
+    Mutant(
+        "order-forgotten-within-a-portion",
+        "time stamps may go back from one file to the next that the same task reads",
+        "backends/spark/epoch.py",
+        "            telling.again = telling.again or (given is not None and first < given)\n",
+        "",
+        f"{_EPOCHS}::test_what_is_wrong_where_several_tasks_read_is_told_as_by_one[from one small file to the next]",
+    ),
+    Mutant(
         "epoch-left-out",
         "a run goes on behind an epoch whose manifest is gone",
         "backends/spark/continuous.py",
@@ -1749,7 +1765,7 @@ SPARK: Final = (
         "backends/spark/door.py",
         "coalesce(not is_valid_utf8({seen}), true)",
         "not is_valid_utf8({seen})",
-        "tests/backends/test_spark_frames.py::test_a_row_that_is_wrong_ends_the_job_of_outputs_that_read_what_is_wrong",
+        "tests/backends/test_spark.py::test_a_row_that_is_wrong_is_told_of_by_its_sum[cast(null as string)-null]",
     ),
     Mutant(
         "windows-of-a-part",
