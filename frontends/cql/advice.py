@@ -87,6 +87,9 @@ def advised(found: Diagnostic) -> Diagnostic:
     """A word of SQL's that CQL does not have, with what does instead."""
     if found.span is None:
         return found
+    plain = _plain(found, found.span)
+    if plain is not None:
+        return plain
     span, word = found.span, found.span.text.lower().partition(" ")[0]
     text = span.source.text
     before = re.search(LAST_WORD, text[: span.start])  # a word of SQL's may have been read as a name
@@ -106,3 +109,36 @@ def advised(found: Diagnostic) -> Diagnostic:
         return evolve(found, message=f"unexpected `{before[1]}`", span=where, help=meant)
     meant = None if word in WORDS else closest(word, WORDS)
     return evolve(found, help=meant) if meant else found
+
+
+NEXT = re.compile(r"[\"`]?\w+[\"`]?\s*:(?!:)")
+"""How a declaration begins."""
+
+
+def _plain(found: Diagnostic, span: Span) -> Diagnostic | None:
+    """A text that does not end, a `;` that is left out, and forms that look like declarations."""
+    text, at = span.source.text, span.start
+    if text.startswith("'", at):
+        return evolve(
+            found,
+            message="a text without an end",
+            help="texts end with `'` on the line they begin, and have `''` for `'`",
+        )
+    before = re.sub(r"(--|//)[^\n]*", lambda comment: " " * len(comment[0]), text[:at])
+    here = before.rstrip()
+    begins = "\n" in before[len(here) :] and NEXT.match(text, at) is not None
+    behind = re.search(r"\n[ \t]*[\"`]?\w+[\"`]?$", here) if text.startswith(":", at) else None
+    if behind is not None:  # the name was read as one of what stands before it
+        here = before[: behind.start()].rstrip()
+    if (begins or behind is not None) and here and here[-1] not in ";{":
+        line = here.count("\n") + 1
+        return evolve(found, help=f"put `;` at the end of line {line}: declarations end with it")
+    if re.search(r"(?:^|;)\s*(\w+)\s*\(\s*\w+\s+$", before):
+        columns = "columns are declared by `s: { ts: int; speed: int } stream by ts;`, or `create stream s (ts int, speed int);`"
+        return evolve(found, help=columns)
+    if text[at : at + 1] in tuple("+-*/") and re.search(r"(?i):\s*\(\s*select\b[^;]*\)\s*$", before):
+        return evolve(
+            found,
+            help="a value that is made of queries is selected: `select (select ...) / (select ...) as x`",
+        )
+    return None

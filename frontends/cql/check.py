@@ -233,8 +233,9 @@ class _Checker:
             raise error("cql-needs-stamp", f"`{decl.name}` has no time stamp", decl.name_span, help_line)
         stamp = row.field(decl.by)
         if stamp is None:
-            near = closest(decl.by, [name for name, _ in row.fields])
-            raise error("sql-unknown-column", f"unknown column `{decl.by}`", decl.span, near)
+            names = [name for name, _ in row.fields]
+            near = closest(decl.by, names) or f"there are {', '.join(f'`{name}`' for name in names)}"
+            raise error("sql-unknown-column", f"unknown column `{decl.by}`", decl.by_span or decl.span, near)
         if stamp not in (t.I64, t.TIME):
             message = f"a time stamp is `int` or `time`, `{decl.by}` is `{spelled(stamp)}`"
             help_line = f"write `by cast({decl.by} as timestamp)`" if stamp == DATE else None

@@ -173,7 +173,7 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
         return c.Decl(
             str(name), kind_of_rows, str(kind).lower(), column, query, output is not None,
             self.token_span(name), hidden=hidden is not None, stamp=None if column is not None else by,
-            span=self.span(tree),
+            by_span=None if by is None else by.span, span=self.span(tree),
         )  # fmt: skip
 
     def asked(self, tree: Tree[Token], args: Args) -> c.Decl:
@@ -181,6 +181,14 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
         given = str(name[0]) if name else ""
         where = self.token_span(name[0]) if name else query.span
         return c.Decl(given, None, "query", None, query, name_span=where, span=self.span(tree))
+
+    def asked_columns(self, tree: Tree[Token], args: Args) -> c.Decl:
+        """`name(a, b): select ...;`, as the paper writes views."""
+        name, columns, query = args
+        query = evolve(query, columns=columns)
+        return c.Decl(
+            str(name), None, "query", None, query, name_span=self.token_span(name), span=self.span(tree)
+        )
 
     def table_column(self, tree: Tree[Token], args: Args) -> s.FieldType:
         name, type_ = args
@@ -514,13 +522,8 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
                 block = evolve(block, items=tuple(q.Item(value, span=value.span) for value in values))
             case _:
                 pass
-        operator = str(word).lower()
+        operator = str(word).rstrip("( \t\n\r").lower()
         return block if operator == "stream" else evolve(block, operator=operator)
-
-    def select_stream_of_all(self, tree: Tree[Token], args: Args) -> q.Select:
-        word, *rest = args
-        block = self.select(tree, [None, (q.Star(span=self.token_span(word)),), *rest])
-        return evolve(block, operator=str(word)[:7].lower())
 
     def plain_query(self, tree: Tree[Token], args: Args) -> c.Query:
         body, span = args[0], self.span(tree)

@@ -158,6 +158,7 @@ class Decl(s.Node):
     inner: bool = False
     hidden: bool = False
     stamp: s.Expr | None = None
+    by_span: Span | None = field(default=None, eq=False, repr=False)
 
 
 @frozen

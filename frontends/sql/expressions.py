@@ -10,6 +10,7 @@ module of their own, which take the `RowExpressions` that they work for: `operat
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, cast
 
 from frontends.sql import calls, choices, lists, operators, texts
@@ -33,6 +34,7 @@ from river.report import Failed, Report
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from river.diagnostics import Diagnostic
     from river.source import Span
 
 
@@ -224,7 +226,7 @@ class RowExpressions:
         try:
             return Found(expr, check.expression(expr, self.locals(), self.scope).type)
         except Rejected as rejected:
-            told = [evolve(d, message=d.message.replace(show(DATE), "date")) for d in rejected.diagnostics]
+            told = list(map(_told, rejected.diagnostics))
             self.report.found += [d for d in told if d not in self.report.found]
             raise Failed from None
 
@@ -268,3 +270,28 @@ class RowExpressions:
                 return unknown, value
             case value:
                 return s.IsNone(value, span=span), s.Force(value, span=span)
+
+
+_OPERATORS = {"==": "=", "!=": "<>"}
+
+
+def _told(found: Diagnostic) -> Diagnostic:
+    """What the operator language refuses, in the words of queries."""
+    found = evolve(found, message=found.message.replace(show(DATE), "date"))
+    refused = re.fullmatch(r"`(\S+)` does not apply to (.*)", found.message)
+    if found.code != "lang-operation-types" or refused is None:
+        return found
+    name, types = refused[1], re.findall(r"`([^`]*)`", re.sub(r"\b[if]64\b", _spelled, refused[2]))
+    message = f"`{_OPERATORS.get(name, name)}` does not apply to {', '.join(f'`{one}`' for one in types)}"
+    kinds = {one.rstrip("?") for one in types}
+    help_line = found.help
+    if name in ("+", "-", "*", "/", "%", *_OPERATORS, "<", "<=", ">", ">=") and "string" in kinds:
+        other = next(iter(sorted(kinds - {"string"})), "int")
+        help_line = f"convert one of them, as in `cast(x as {other})`"
+        if name == "+":
+            help_line += "; texts are put together by `||`"
+    return evolve(found, message=message, help=help_line)
+
+
+def _spelled(name: re.Match[str]) -> str:
+    return {"i64": "int", "f64": "float"}[name[0]]

@@ -9,6 +9,7 @@ from frontends.sql import syntax as q
 from frontends.sql.aggregates import has_aggregate
 from frontends.sql.intervals import interval
 from river.classes import evolve
+from river.diagnostics import closest
 from river.il.trees import rebuild
 from river.lang import syntax as s
 from river.lang.grammar import module
@@ -385,7 +386,8 @@ class SqlBuilder(ExprBuilder):
     def count_all(self, tree: Tree[Token], args: Args) -> s.Expr:
         span = self.span(tree)
         if not isinstance(args[0], s.Name) or args[0].name.lower() != "count":
-            self.report("syntax-star", "only `count` takes `*`", span)
+            near = isinstance(args[0], s.Name) and closest(args[0].name.lower(), ("count",))
+            self.report("syntax-star", "only `count` takes `*`", span, near or None)
         return s.Call("count", (), span=span)
 
     def call(self, tree: Tree[Token], args: Args) -> s.Expr:

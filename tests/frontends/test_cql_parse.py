@@ -355,6 +355,52 @@ def test_words_that_are_not_there_come_with_what_does_instead(text: str, help_li
     assert [d.help for d in found.value.diagnostics] == [help_line]
 
 
+@pytest.mark.parametrize(
+    ("text", "place", "help_line"),
+    [
+        (
+            "s: {ts: int} stream by ts\nv: select ts from s;",
+            (2, 1),
+            "put `;` at the end of line 1: declarations end with it",
+        ),
+        (
+            "a: select ts from s -- all\n\nb: select ts from s;",
+            (3, 2),
+            "put `;` at the end of line 1: declarations end with it",
+        ),
+        (
+            "v: select ts from s where k = 'a;\n",
+            (1, 31),
+            "texts end with `'` on the line they begin, and have `''` for `'`",
+        ),
+        (
+            "s (ts int, k string) stream by ts;",
+            (1, 7),
+            "columns are declared by `s: { ts: int; speed: int } stream by ts;`, or `create stream s (ts int, speed int);`",
+        ),
+        (
+            "v: (select count(*) from s) / (select count(*) from t);",
+            (1, 29),
+            "a value that is made of queries is selected: `select (select ...) / (select ...) as x`",
+        ),
+        ("v: select cuont(*) from s;", (1, 11), "did you mean `count`?"),
+    ],
+)
+def test_typical_slips_are_told_what_to_write(text: str, place: tuple[int, int], help_line: str) -> None:
+    with pytest.raises(Rejected) as caught:
+        parse(text)
+    (found,) = caught.value.diagnostics
+    assert found.span is not None
+    assert (found.span.source.position(found.span.start), found.help) == (place, help_line)
+
+
+def test_names_of_columns_stand_behind_that_of_a_view() -> None:
+    text = "v(x, y): select a, b from s;"
+    (decl,) = parse(text).decls
+    assert decl.query is not None
+    assert (decl.name, decl.query.columns) == ("v", ("x", "y"))
+
+
 def test_importing_the_language_is_light() -> None:
     code = "import frontends.cql, sys; print(*sorted({'lark', 'pyarrow', 'networkx', 'river.lang'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
