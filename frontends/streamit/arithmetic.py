@@ -59,11 +59,10 @@ class Arithmetic:
         return ty.Make(type_, tuple(items), span=span)
 
     def literal(self, value: c.Expr, wanted: ty.Type | None) -> ty.Expr | None:
-        """A number as it is written where a float or a double is wanted, else None."""
+        """A number as it is written where a double is wanted, a character where a number is; else None."""
         match value, wanted:
-            case s.Int(number), ty.FLOAT if number > 0xFFFFFFFF:
-                exact = constants.apply("f32", (t.F64,), ty.FLOAT, (float(number),))
-                return ty.Constant(ty.FLOAT, exact, span=value.span)
+            case s.String(text), _ if wanted is not None and wanted in RANKS and character(value):
+                return self.convert(ty.Constant(ty.INT, ord(text), span=value.span), wanted, value.span)
             case s.Int(number) | s.Float(number), t.F64:
                 return ty.Constant(t.F64, float(number), span=value.span)
             case _:
@@ -235,6 +234,17 @@ def bit_literal(node: ty.Expr) -> ty.Expr:
             return evolve(node, type=ty.BIT)
         case _:
             return node
+
+
+def character(value: c.Expr) -> bool:
+    """Whether it is a literal like `'c'`: a text, or where a number is wanted that of the letter."""
+    return isinstance(value, s.String) and value.span is not None and value.span.text.startswith("'")
+
+
+def large(literal: s.Int) -> bool:
+    """Whether a number without a point is too large for an int, which makes it a float; hexadecimal ones are bits."""
+    text = "" if literal.span is None else literal.span.text
+    return literal.value >= 1 << 31 and not text.lower().startswith("0x")
 
 
 def shown(type_: ty.Type) -> str:

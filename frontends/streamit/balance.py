@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from fractions import Fraction
-from math import lcm
+from math import gcd, lcm
 from typing import TYPE_CHECKING, assert_never
 
 from frontends.streamit import typed as ty
@@ -15,9 +15,12 @@ from frontends.streamit.paths import parts, paths
 from river.classes import define, field, frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from river.report import Report
+
+_SHOWN = 8
+"""Branches of a splitjoin for which a message still writes the weights out."""
 
 
 class NotFixed(Exception):  # noqa: N818 - no error: some rate differs from firing to firing
@@ -97,9 +100,11 @@ class _Balance:
         """Notes how often a part goes round."""
         self.shares[id(part)] = times
 
-    def unbalanced(self, graph: ty.Graph, message: str, *between: ty.Graph) -> Exception:
+    def unbalanced(
+        self, graph: ty.Graph, message: str, *between: ty.Graph, help_line: str | None = None
+    ) -> Exception:
         """The error that items would pile up or run out; `between`: the parts between which they would."""
-        failed = self.report.error("streamit-unbalanced", message, graph.span)
+        failed = self.report.error("streamit-unbalanced", message, graph.span, help_line)
         names = paths(self.graph)
         self.report.note(" and ".join(f"`{names[id(part)]}`" for part in between or (graph,)))
         return failed
@@ -145,7 +150,10 @@ class _Balance:
                     message = (
                         f"branch {i + 1} gives {own * flow.given} where the joiner takes {turns * weight}"
                     )
-                    raise self.unbalanced(graph, message, graph.parts[first], graph.parts[i])
+                    given = [0 if t is None else t * f.given for t, f in zip(times, flows, strict=True)]
+                    raise self.unbalanced(
+                        graph, message, graph.parts[first], graph.parts[i], help_line=_joined(given)
+                    )
                 first = i if turns is None else first
                 turns = found
         turns = Fraction(1) if turns is None else turns
@@ -181,3 +189,13 @@ class _Balance:
         self.share(graph.body, times)
         self.share(graph.loop, around)
         return Flow(Fraction(graph.join[0]), turns * out if graph.output != ty.VOID else Fraction(0))
+
+
+def _joined(given: Sequence[Fraction | int]) -> str | None:
+    """The joiner that takes what the branches give; None where a branch gives what the splitter does not say, or too many."""
+    if len(given) > _SHOWN or not all(given):
+        return None
+    whole = lcm(*(share.denominator for share in given))
+    weights = [int(share * whole) for share in given]
+    least = gcd(*weights)
+    return f"as many: `join roundrobin({', '.join(str(weight // least) for weight in weights)});`"

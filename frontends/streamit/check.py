@@ -198,7 +198,7 @@ class _Checker:
         if name is None:
             self.anonymous += 1
             name = f"{ast.kind}_{self.anonymous}"
-        elif name in self.known or name in LIBRARY:
+        elif name in self.known:
             raise self.report.error(
                 "streamit-duplicate-name", f"there is already a stream `{name}`", ast.name_span
             )
@@ -322,7 +322,9 @@ class _Checker:
     def created(self, code: BodyChecker, add: c.Add) -> ty.Add:
         """`add F(1);`, whatever it listens to."""
         match add.creation:
-            case c.Named(name, type_, args) as named if name in LIBRARY:
+            case c.Named(name, type_, args) as named if name in LIBRARY and not (
+                type_ is None and name in self.known
+            ):
                 return ty.Add(add.role, self.library(code, named, type_, args), span=add.span)
             case c.Named(name, type_, args, span=span):
                 if name not in self.known:

@@ -174,9 +174,13 @@ class _Elaborator:
                 return graph
             stack[-1].made.append(graph)
 
+    def declared_stream(self, creation: ty.Create) -> ty.Stream | None:
+        """The stream of the program that is to be made; None for one of the library, which has a type."""
+        return self.streams[creation.stream] if creation.type is None else None
+
     def bound(self, creation: ty.Create, values: Values) -> Values:
         """The values of the parameters of a stream that is to be made here."""
-        stream = self.streams.get(creation.stream)
+        stream = self.declared_stream(creation)
         if stream is None:  # of the library
             return {
                 **self.statics,
@@ -216,7 +220,7 @@ class _Elaborator:
     def start(self, creation: ty.Create, values: Values) -> ty.Graph | _Open:
         """A filter, or a stream whose parts are still to be made."""
         span = creation.span
-        stream = self.streams.get(creation.stream)
+        stream = self.declared_stream(creation)
         match stream:
             case ty.Composite():
                 self.composites += 1
@@ -355,7 +359,9 @@ class _Elaborator:
 
     def split_join(self, top: _Open) -> ty.SplitJoin:
         """Side by side."""
-        if top.join is None or (top.split is None and any(part.input != ty.VOID for part in top.made)):
+        takes = [part.input != ty.VOID for part in top.made]
+        gives = [part.output != ty.VOID for part in top.made]
+        if (top.split is None and any(takes)) or (top.join is None and any(gives)):
             message = "a splitjoin needs `split` and `join`"
             raise self.report.error("streamit-parts", message, top.stream.span)
         if len(top.made) > WIDEST:
@@ -365,8 +371,10 @@ class _Elaborator:
         output = self.common(top, [part.output for part in top.made], "give")
         split: tuple[int, ...] | None = (0,) * len(top.made)
         if top.split is not None:
-            split = self.weights(top, "split", [part.input != ty.VOID for part in top.made], top.split.span)
-        join = self.weights(top, "join", [part.output != ty.VOID for part in top.made], top.join.span)
+            split = self.weights(top, "split", takes, top.split.span)
+        join: tuple[int, ...] | None = (0,) * len(top.made)
+        if top.join is not None:
+            join = self.weights(top, "join", gives, top.join.span)
         assert join is not None  # noqa: S101 - only `split` may be duplicate
         return ty.SplitJoin(top.stream.name, input_, output, split, tuple(top.made), join, span=top.span)
 

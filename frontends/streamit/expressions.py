@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, assert_never
 from frontends.streamit import constants
 from frontends.streamit import syntax as c
 from frontends.streamit import typed as ty
-from frontends.streamit.arithmetic import RANKS, WORDS, Arithmetic, shown
+from frontends.streamit.arithmetic import RANKS, WORDS, Arithmetic, character, large, shown
 from frontends.streamit.surroundings import CLOSED, filled, measured
 from frontends.streamit.trees import named, pure, root
 from frontends.streamit.vectors import VECTORS
@@ -240,6 +240,8 @@ class Expressions(Arithmetic):
             case c.Display(), _ if wanted is not None:
                 message = f"expected `{shown(wanted)}`, found values in braces"
                 raise self.report.error("streamit-type", message, value.span)
+            case s.Int(number), ty.INT if large(value):
+                raise self.out_of_range(number, value.span)
             case _:
                 return self.literal(value, wanted)
 
@@ -247,10 +249,12 @@ class Expressions(Arithmetic):
         """A typed expression."""
         span = value.span
         match value:
+            case s.Int(number) if large(value):
+                return self.real(number, span)
             case s.Int(number):
                 return ty.Constant(ty.INT, self.whole(number, span), span=span)
             case s.Float(number):
-                return ty.Constant(ty.FLOAT, constants.apply("f32", (t.F64,), ty.FLOAT, (number,)), span=span)
+                return self.real(number, span)
             case s.Bool(known):
                 return ty.Constant(ty.BOOLEAN, known, span=span)
             case s.String(text):
@@ -317,19 +321,32 @@ class Expressions(Arithmetic):
         return ty.StructPart(type_, value, index, span=span)
 
     def operands(self, left: c.Expr, right: c.Expr) -> tuple[ty.Expr, ty.Expr]:
-        """Two operands; a literal beside a float or a double is one."""
+        """Two operands; a literal beside a float or a double is one, a character beside a number is one, too."""
         a, b = (None if isinstance(each, s.Int | s.Float) else self.expr(each) for each in (left, right))
         a = self.expr(left) if a is None and b is None else a
         found_a = a if a is not None else self.literal(left, b.type if b else None) or self.expr(left)
         found_b = b if b is not None else self.literal(right, found_a.type) or self.expr(right)
+        if found_b.type in RANKS or character(right):
+            found_a = self.literal(left, ty.INT) or found_a
+        if found_a.type in RANKS:
+            found_b = self.literal(right, ty.INT) or found_b
         return found_a, found_b
 
     def whole(self, number: int, span: Span | None) -> int:
         """A literal as an int; hexadecimal ones wrap."""
-        written = "" if span is None else span.text
-        if number > 0xFFFFFFFF or (number > 1 << 31 and not written.lower().startswith("0x")):
-            raise self.report.error("streamit-number", f"{number} is out of the range of `int`", span)
+        if number > 0xFFFFFFFF:
+            raise self.out_of_range(number, span)
         return constants.apply("i32.wrap", (t.I64,), ty.INT, (number,))
+
+    def real(self, number: float, span: Span | None) -> ty.Expr:
+        """A literal as a float."""
+        return ty.Constant(ty.FLOAT, constants.apply("f32", (t.F64,), ty.FLOAT, (float(number),)), span=span)
+
+    def out_of_range(self, number: int, span: Span | None) -> Failed:
+        """The error that a literal is no int."""
+        help_line = None if number > 0xFFFFFFFF else f"as bits of an int: `0x{number:x}`"
+        message = f"{number} is out of the range of `int`"
+        return self.report.error("streamit-number", message, span, help_line)
 
     def name(self, name: str, span: Span | None) -> ty.Expr:
         """A variable, a field, a parameter, or pi."""
@@ -345,7 +362,8 @@ class Expressions(Arithmetic):
         """`-e`, `+e`, `~e`, `!e`."""
         if op == "!":
             return self.unary_not(self.cond(inner), span)
-        node = self.expr(inner)
+        smallest = op == "-" and inner == s.Int(1 << 31)
+        node = ty.Constant(ty.INT, -(1 << 31), span=span) if smallest else self.expr(inner)
         if node.type == ty.COMPLEX and op in "+-":
             return node if op == "+" else self.fold(ty.Apply(ty.COMPLEX, "complex.neg", (node,), span=span))
         if op in "+-" and self.is_vector(node):

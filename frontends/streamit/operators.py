@@ -29,6 +29,7 @@ from river.il import program as p
 from river.il.trees import fresh, rebuild, walk
 from river.lang import syntax as s
 from river.lang import types as t
+from river.lang.operations import OPERATIONS
 from river.lang.parse import RESERVED
 from river.lang.scope import expression
 from river.lang.values import TrapSignal
@@ -117,7 +118,8 @@ class _Form:
         own: set[str] = set(RESERVED)
         for helper in self.filter.helpers:
             name = helper.name.replace(".", "_").replace("#", "_")
-            self.functions[helper.name] = fresh(name, own | {"init"} | self.taken)
+            # Not as an operation is called: what is translated into those stands beside calls of this function.
+            self.functions[helper.name] = fresh(name, own | {"init"} | self.taken | OPERATIONS.keys())
             own.add(self.functions[helper.name])
         own.add("initial")
         for decl in self.filter.fields:

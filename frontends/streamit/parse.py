@@ -271,6 +271,16 @@ class StreamItBuilder(StmtBuilder):
     def c_declarator(self, tree: Tree[Token], args: Args) -> c.Declarator:
         return c.Declarator(str(args[0]), args[1], span=self.span(tree))
 
+    def c_declarator_of_c(self, tree: Tree[Token], args: Args) -> c.Declarator:
+        """`int a[3]`, which is no StreamIt."""
+        name = str(args[0])
+        sizes = "".join(
+            word if word in ("[", "]") else word.span.text for word in args[1:-1] if word is not None
+        )
+        message = "sizes stand behind the type, not behind the name"
+        self.report("syntax-unexpected", message, self.span(tree), f"for instance `int{sizes} {name}`")
+        return c.Declarator(name, None, span=self.span(tree))
+
     def c_display(self, tree: Tree[Token], args: Args) -> c.Expr:
         return c.Display(tuple(a for a in args if a is not None), span=self.span(tree))
 
@@ -339,10 +349,7 @@ class StreamItBuilder(StmtBuilder):
         return tuple(s.Name(str(name), span=self.token_span(name)) for name in args)
 
     def received(self, tree: Tree[Token], args: Args) -> tuple[c.Named | c.Stream, tuple[s.Name, ...]]:
-        if isinstance(args[0], c.Stream):
-            return args[0], args[1]
-        *named, portals = args
-        return self.named(tree, named), portals
+        return args[0], args[1]
 
     def native(self, tree: Tree[Token], args: Args) -> c.Natives:
         block, *parts = args

@@ -456,7 +456,10 @@ def rates(filter_: ty.Filter, work: ty.Work, values: Mapping[str, Any], report: 
         peek = max(pop, effect.need or 0) if work.pop is None or effect.sure else pop
     if effect.need is not None and effect.sure and effect.need > max(peek, pop):
         message = f"a firing looks at {effect.need} items, but `peek` is {max(peek, pop)}"
-        raise report.error("streamit-peek-rate", message, (work.peek or work).span)
+        help_line = (
+            f"write `peek {effect.need}`; `peek(0)` is the next item, `peek({effect.need - 1})` the last"
+        )
+        raise report.error("streamit-peek-rate", message, (work.peek or work).span, help_line)
     return ty.Rates(pop, max(peek, pop), push)
 
 
@@ -501,4 +504,8 @@ class _Stated:
         low, high = count
         found = f"{low}" if low == high else f"{low} or more" if high is None else f"{low} to {high}"
         span = ((self.work.pop if word == "pop" else self.work.push) or self.work).span
-        return self.report.error(code, f"`{word}` is {rate}, but a firing {THIRD[word]} {found}", span)
+        help_line = (
+            f"write `{word} {low}`, or change what it does" if low == high else f"`{word} *` leaves it open"
+        )
+        message = f"`{word}` is {rate}, but a firing {THIRD[word]} {found}"
+        return self.report.error(code, message, span, help_line)

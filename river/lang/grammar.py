@@ -199,6 +199,9 @@ _WORDS = {
     "HOLE": "a `#parameter`",
     "INT": "a whole number",
     "FLOAT": "a number",
+    "C_FLOAT": "a number",
+    "C_IMAGINARY": "an imaginary number",
+    "C_CHAR": "a character",
     "STRING": "a string",
     "BYTES": "a byte string",
     "QUOTED": "a string",
@@ -226,6 +229,11 @@ _GROUPS = (
         "an expression", "a byte string",
         "a name, a variable, a `#parameter`, a whole number, a number, a string, a byte string",
         " not if true false none fn ( [ { - -% ~ ",
+    ),
+    _group(
+        "an expression", "an imaginary number",
+        "a name, a whole number, a number, an imaginary number, a string, a character",
+        " true false ( ! ~ - + ++ -- ",
     ),
     _group("a type", "array", "a name, a `#parameter`", " array decimal ( { "),
     _group(

@@ -47,7 +47,7 @@ WRONG = [
         "random()",
         "int->int pipeline P { float x = random(); add Identity<int>; }",
     ),
-    ("streamit-unknown-stream", "Won();", f"{ONE} int->int pipeline P {{ add Won(); }}"),
+    ("streamit-unknown-stream", "Won()", f"{ONE} int->int pipeline P {{ add Won(); }}"),
     ("streamit-duplicate-name", "x = 2", work("int x = 1, x = 2;")),
     ("streamit-duplicate-name", "One", f"{ONE} {ONE}"),
     (
@@ -104,9 +104,13 @@ WRONG = [
         ),
     ),
     ("streamit-number", "4294967296", work("int x = 4294967296;")),
+    ("streamit-number", "2147483648", work("push(2147483648); pop();")),
+    ("streamit-number", "0x100000000", work("float x = 0x100000000;")),
+    ("syntax-unexpected", "x[2][3]", work("int x[2][3];")),
+    ("syntax-unexpected", "x", work("push(1) x++;")),
     ("streamit-arguments", "sin(1, 2)", work("float x = sin(1, 2);")),
-    ("streamit-arguments", "One(3);", f"{ONE} int->int pipeline P {{ add One(3); }}"),
-    ("streamit-arguments", "Identity;", "int->int pipeline P { add Identity; }"),
+    ("streamit-arguments", "One(3)", f"{ONE} int->int pipeline P {{ add One(3); }}"),
+    ("streamit-arguments", "Identity", "int->int pipeline P { add Identity; }"),
     ("streamit-arguments", "float", f"{ONE} int->int pipeline P {{ add One<float>(); }}"),
     ("streamit-type-needed", "filter", "filter { work pop 1 push 1 { push(pop()); } }"),
     ("streamit-unknown-type", "Pint", f"struct Point {{ int x; }} {work('Pint p;')}"),
@@ -293,7 +297,7 @@ WRONG = [
     ),
     (
         "streamit-connection",
-        "F;",
+        "F",
         (
             f"{ONE} float->int filter F {{ work pop 1 push 1 {{ push((int) pop()); }} }} "
             f"int->int pipeline P {{ add One; add F; }}"
@@ -340,7 +344,7 @@ WRONG = [
     ),
     (
         "streamit-too-many",
-        "P(n + 1);",
+        "P(n + 1)",
         ("int->int pipeline Main { add P(0); } int->int pipeline P(int n) { add P(n + 1); }"),
     ),
     ("streamit-too-many", None, f"{ONE} int->int pipeline P {{ for (int i = 0; i < 10001; i++) add One; }}"),
@@ -407,6 +411,31 @@ def test_an_error_of_one_declaration_is_told_once() -> None:
 
 def test_errors_of_functions_of_the_operator_language() -> None:
     assert [d.code for d in refused(f"fn f(x: i32) -> i32 = y; {ONE}")] == ["lang-unknown-name"]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (a_filter("work pop 1 push 2 { push(pop()); }"), "write `push 1`, or change what it does"),
+        (a_filter("work pop 1 push 1 { push(pop() + pop()); }"), "write `pop 2`, or change what it does"),
+        (
+            a_filter("work pop 1 peek 2 push 1 { push(peek(2)); pop(); }"),
+            "write `peek 3`; `peek(0)` is the next item, `peek(2)` the last",
+        ),
+        (
+            f"{ONE} {TWO} int->int splitjoin P {{ split duplicate; add One; add Two; join roundrobin; }}",
+            "as many: `join roundrobin(1, 2);`",
+        ),
+        (
+            f"{ONE} {TWO} int->int splitjoin P {{ split roundrobin(3, 2, 4); add Two; add One; add Two; join roundrobin; }}",
+            "as many: `join roundrobin(3, 1, 4);`",
+        ),
+        (work("int x[2][3];"), "for instance `int[2][3] x`"),
+        (work("push(2147483648); pop();"), "as bits of an int: `0x80000000`"),
+    ],
+)
+def test_what_would_be_right_is_said(text: str, line: str) -> None:
+    assert [d.help for d in refused(text)] == [line]
 
 
 EQUALIZER = f"""

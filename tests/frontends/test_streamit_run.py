@@ -1791,3 +1791,72 @@ def test_first_values_of_state_by_machine_code(monkeypatch: pytest.MonkeyPatch) 
     )
     assert [row["value"] for row in results["output"].to_pylist()] == expected
     assert made == ["first"]
+
+
+def test_functions_may_be_called_as_operations_are() -> None:
+    text = """
+    void->int filter S { work push 1 { push(1); } }
+    int->void filter P {
+      int zero(int a, int b) { return a - b; }
+      int min(boolean a, boolean b) { return 7; }
+      int max(int a, int b) { return a + b; }
+      int round(int x) { return x; }
+      float abs(float x) { return x * 2; }
+      int string(int x) { return x; }
+      float f32(int x) { return 9; }
+      work pop 1 {
+        int[3] a;
+        int i = pop();
+        boolean x = i == 1, y = a[1] == 0;
+        float q = i;
+        print(a[2] + " " + (x & y) + " " + (q + 2.5) + " " + min(x, y) + " " + zero(1, 2) + " ");
+        println(string(3) + " " + f32(2) + " " + max(i, (int) abs(round(5))));
+      }
+    }
+    void->void pipeline Main { add S; add P; }"""
+    assert lines(text, 2) == ["0 true 3.5 7 -1 3 9.0 11"] * 2
+
+
+def test_a_stream_may_be_called_as_one_of_the_library() -> None:
+    text = """
+    void->int filter S { work push 1 { push(5); } }
+    int->int filter Identity(int k) { work pop 1 push 1 { push(pop() + k); } }
+    int->void filter P { work pop 1 { println(pop()); } }
+    void->void pipeline Main { add S; add Identity<int>; add Identity(2); add Identity<int>(); add P; }"""
+    assert lines(text, 2) == ["7", "7"]
+
+
+def test_branches_that_give_nothing_need_no_joiner() -> None:
+    text = """
+    void->int filter S { int n; work push 1 { push(n++); } }
+    int->void filter P(int k) { work pop 1 { println(pop() + k); } }
+    void->void pipeline Main { add S; add splitjoin { split duplicate; add P(0); add P(10); } }"""
+    assert lines(text, 2) == ["0", "10", "1", "11"]
+
+
+def test_a_number_too_large_for_an_int_is_a_float() -> None:
+    text = """
+    void->float filter S(float rate) {
+      int least = -2147483648, bits = 0xFFFFFFFF;
+      double d = 4000000000;
+      work push 4 { push(rate / 2147483648); push(8589934592 / 4294967296); push(d / 2); push(least + bits + 0.0); }
+    }
+    float->void filter P { work pop 1 { println(pop()); } }
+    void->void pipeline Main { float rate = 3221225472; add S(rate); add P; }"""
+    assert lines(text.replace("d / 2", "(float) (d / 2)"), 1) == [
+        "1.5",
+        "2.0",
+        "2000000000.0",
+        "2147483600.0",
+    ]
+
+
+def test_characters_are_numbers_where_these_are_wanted() -> None:
+    text = """
+    void->int filter S { int x = 'H'; int n; work push 1 { push(x + n++ - 'A'); } }
+    int->void filter P {
+      float f = '0';
+      work pop 1 { int c = pop(); println(c + " " + (c == 'B' - 'A' + 6) + " " + f + 'x' + '\\''); }
+    }
+    void->void pipeline Main { add S; add P; }"""
+    assert lines(text, 2) == ["7 true 48.0x'", "8 false 48.0x'"]

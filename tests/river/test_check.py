@@ -337,6 +337,15 @@ def test_library_functions_see_nothing_of_the_operator_that_calls_them() -> None
     assert [(d.code, d.span.text if d.span else None) for d in found] == [("lang-unknown-name", "c")]
 
 
+def test_functions_have_the_types_that_they_say_though_called_as_operations_are() -> None:
+    for name in ("round", "abs", "fill", "len"):
+        for declared in (
+            f"fn {name}(a: i32) -> i32 = a; {HEAD} {{",
+            f"{HEAD} {{ fn {name}(a: i32) -> i32 = a;",
+        ):
+            assert refusals(f"{declared} on x(v) {{ let a: f32 = f32({name}(5)); }} }}") == (), declared
+
+
 ACCEPTED = [
     "let a = i32(5) == i32(6);",
     "let a = time(5) + duration(3);",

@@ -110,6 +110,10 @@ class Context:
     sees_operator: bool = True  # its constants and functions; library functions do not
     loops: int = 0
 
+    def declares(self, name: str) -> bool:
+        """Whether the program has a function of that name which can be called here, maybe instead of an operation."""
+        return (self.sees_operator and name in self.local_fns) or name in self.scope.fns
+
     # -- reporting
 
     def error(

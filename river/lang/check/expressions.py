@@ -69,7 +69,7 @@ def coerce(node: typed.Expr, wanted: t.Type) -> typed.Expr | None:
     return None
 
 
-def flexible(expr: s.Argument) -> bool:
+def flexible(c: Context, expr: s.Argument) -> bool:
     """Whether the type of `expr` depends on what is wanted of it."""
     match expr:
         case (
@@ -77,23 +77,29 @@ def flexible(expr: s.Argument) -> bool:
         ):
             return True
         case s.TupleValue(items):
-            return any(map(flexible, items))
+            return any(flexible(c, item) for item in items)
         case s.Unary(_, value):
-            return flexible(value)
+            return flexible(c, value)
         case s.Binary(op, left, right):
             return (
                 op not in ("==", "!=", "<", "<=", ">", ">=", "and", "or")
-                and flexible(left)
-                and flexible(right)
+                and flexible(c, left)
+                and flexible(c, right)
             )
         case s.IfExpr(_, then, other):
-            return flexible(then) and flexible(other)
+            return flexible(c, then) and flexible(c, other)
         case s.Comprehension(value, _, _, _):
-            return flexible(value)
-        case s.Call("fill" | "to_decimal" | "rescale", _):
-            return True  # what is wanted decides, whatever the operands are
+            return flexible(c, value)
         case s.Call(function, args):
-            return function in OPERATIONS and all(map(flexible, args)) and _heeds(function, len(args))
+            if c.declares(function):
+                return False  # the program's own function of that name, whose result has one type
+            if function in ("fill", "to_decimal", "rescale"):
+                return True  # what is wanted decides, whatever the operands are
+            return (
+                function in OPERATIONS
+                and all(flexible(c, arg) for arg in args)
+                and _heeds(function, len(args))
+            )
         case _:
             return False
 
@@ -369,7 +375,7 @@ def operation(
         if i == 0 and found.mutates is not None:
             assert not isinstance(arg, s.Lambda)  # noqa: S101 - the grammar has no lambda there
             nodes[0] = place(c, arg, f"`{name}`")
-        elif not isinstance(arg, s.Lambda) and not flexible(arg):
+        elif not isinstance(arg, s.Lambda) and not flexible(c, arg):
             nodes[i] = infer(c, arg)
     if name in ("==", "!=", "same"):
         _lift(nodes)
@@ -558,13 +564,13 @@ def _if(
     c: Context, cond: s.Expr, then: s.Expr, other: s.Expr, wanted: t.Type | None, expr: s.Expr
 ) -> typed.Expr:
     condition = check(c, cond, t.BOOL)
-    unsure = flexible(then) and not isinstance(other, s.NoneValue)
-    if wanted is None and unsure and (not flexible(other) or (telling(other) and not telling(then))):
+    unsure = flexible(c, then) and not isinstance(other, s.NoneValue)
+    if wanted is None and unsure and (not flexible(c, other) or (telling(other) and not telling(then))):
         second = infer(c, other)
         first = infer(c, then, _beside(then, second.type))
     else:
         first = infer(c, then, wanted)
-        second = infer(c, other, wanted or (_beside(other, first.type) if flexible(other) else None))
+        second = infer(c, other, wanted or (_beside(other, first.type) if flexible(c, other) else None))
     left = coerce(first, second.type) or first
     right = coerce(second, left.type)
     if right is None:
@@ -675,7 +681,7 @@ def _list(c: Context, items: tuple[s.Expr, ...], wanted: t.Type | None, expr: s.
                 "state it: `var l: list<T> = []`",
             )
         case None:
-            known = next((i for i in items if not flexible(i)), next(filter(telling, items), items[0]))
+            known = next((i for i in items if not flexible(c, i)), next(filter(telling, items), items[0]))
             first = infer(c, known)  # once: what is looked at twice on each level takes exponential time
             nodes = tuple(first if i is known else check(c, i, first.type) for i in items)
             return typed.MakeList(t.List(first.type), nodes, span=expr.span)
@@ -725,7 +731,7 @@ def loop_names(
     if isinstance(range_, s.Range):
         if len(names) != 1:
             raise c.error("lang-loop-names", "a counted loop has one name", expr.span)
-        if flexible(range_.low) and not flexible(range_.high):
+        if flexible(c, range_.low) and not flexible(c, range_.high):
             high = infer(c, range_.high, t.I64)
             low = infer(c, range_.low, high.type)
         else:
