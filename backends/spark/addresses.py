@@ -76,7 +76,7 @@ def run(backend: Spark, compiled: Compiled, job: Job) -> Results:
         far.through()
         rows = far.rows
     collected = {n: each.sink for n, each in far.sinks.items() if isinstance(each.sink, Collector)}
-    return Results(collected, rows, Summary({}), time.perf_counter() - began, 0, remarks=compiled.remarks)
+    return Results(collected, rows, Summary({}), time.perf_counter() - began, None, remarks=compiled.remarks)
 
 
 def _refused(message: str, help_: str) -> Rejected:

@@ -268,11 +268,14 @@ def run_(
     if not given["quiet"]:
         compiling = results.summary.compiling
         seconds = max(results.seconds - compiling, 0.0)
-        rate = results.read / seconds if seconds > 0 else 0.0
         counts = {n: count for n, count in results.rows.items() if n not in screen.texts and n not in told}
         shown = ", ".join(f"{name}: {count:,} rows" for name, count in counts.items())
         end = f"; {shown}" if shown else ""
-        print(f"{results.read:,} items in {seconds:.2f} s ({rate:,.0f}/s){end}", file=streams.stderr)
+        done = f"done in {seconds:.2f} s"
+        if results.read is not None:
+            rate = results.read / seconds if seconds > 0 else 0.0
+            done = f"{results.read:,} items in {seconds:.2f} s ({rate:,.0f}/s)"
+        print(f"{done}{end}", file=streams.stderr)
         if compiling >= NOTED:
             print(
                 f"before that, machine code was made in {compiling:.1f} s;"

@@ -85,14 +85,15 @@ class Results:
 
     `tables`: outputs collected in memory, as Arrow tables; `rows`: how many rows each output got; `variables`: final
     values of the program's variables, but of those that operators keep to themselves (`private`, by `@Apart`); `warnings`: rows
-    and items that were skipped. `remarks`: what the program says of how it should run and could not be done, and why.
+    and items that were skipped. `remarks`: what the program says of how it should run and could not be done, and why. `read`: how
+    many rows of inputs were read, None where only Spark knows.
     """
 
     collected: Mapping[str, Collector]
     rows: Mapping[str, int]
     summary: Summary
     seconds: float
-    read: int
+    read: int | None
     warnings: tuple[Diagnostic, ...] = ()
     remarks: tuple[Diagnostic, ...] = ()
     private: frozenset[str] = frozenset()

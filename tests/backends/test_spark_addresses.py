@@ -114,14 +114,15 @@ def test_the_command_line_names_addresses(spark: Any, tmp_path: Path) -> None:
         f"log={tmp_path.as_uri()}/log.parquet",
         "--backend",
         "spark",
-        "-q",
     ]
     out, err = StringIO(), StringIO()
-    assert main(words, StringIO(), out, err) == 0, err.getvalue()
+    assert main([*words, "-q"], StringIO(), out, err) == 0, err.getvalue()
     assert out.getvalue().splitlines()[1:] == ["x,4", "y,2"]
+    assert not err.getvalue()
     assert main([*words, "--out", f"sums={tmp_path.as_uri()}/sums"], StringIO(), out, err) == 0, (
         err.getvalue()
     )
+    assert err.getvalue().startswith("done in ")  # how many rows Spark has read it does not say
     assert parquet.read_table(tmp_path / "sums").num_rows == 2
 
 
