@@ -9,6 +9,7 @@ A function that may end the record has a parameter by which it tells.
 from __future__ import annotations
 
 import math
+import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal, assert_never, cast
 
@@ -56,6 +57,10 @@ TRUE, FALSE = s.Bool(value=True), s.Bool(value=False)
 def owned(name: str) -> str:
     """A name of the program that no name of the library is."""
     return f"own_{name}" if name.startswith(PREFIX) else name
+
+
+_UNSET = re.compile(r"\)(?:[?*]|\{0)|\|")
+"""What may leave a group of a pattern without a match: that it is optional, or of an alternative."""
 
 
 @define
@@ -385,7 +390,7 @@ class Values:
             case z.Apply():
                 return self.apply(expr)
             case z.Match(_, operation, pattern, value):
-                return s.Call(MATCHES[operation][0], (self.regex(pattern), self.expr(value)))
+                return self.match(operation, pattern, value)
             case z.Saw():
                 return saw(self, expr)
             case z.Packed(_, value, counted):
@@ -462,6 +467,21 @@ class Values:
     def named(self, variable: int) -> str:
         """The name of a variable."""
         return self.names[variable] if variable in self.names else self.consts.names[variable]
+
+    def match(self, operation: str, pattern: z.Expr, value: z.Expr) -> s.Expr:
+        """What a pattern finds. Groups behind the last one that is found are left out, as PCRE and so szl do."""
+        if operation == "match" or (isinstance(pattern, z.Constant) and not _UNSET.search(pattern.value)):
+            return s.Call(MATCHES[operation][0], (self.regex(pattern), self.expr(value)))
+        form = (
+            self.regex(pattern)
+            if isinstance(pattern, z.Constant)
+            else s.Call("regex", (self.bound(self.expr(pattern), t.STRING, "form"),), span=pattern.span)
+        )
+        text = self.bound(self.expr(value), t.STRING, "text")
+        places = s.Call("re_find", (form, text))
+        if operation == "matchposns":
+            return s.Call(f"{PREFIX}found_places", (places,))
+        return s.Call(f"{PREFIX}found_texts", (s.Call("re_strs", (form, text)), places))
 
     def regex(self, pattern: z.Expr) -> s.Expr:
         """A pattern, which is a constant if its text is one."""

@@ -728,6 +728,14 @@ FRONTENDS: Final = (
         "tests/frontends/test_sawzall_program.py::test_scripts_hold[times.szl-reference]",
     ),
     Mutant(
+        "groups-that-are-not-found",
+        "groups of a pattern that are not found come behind the last that is",
+        "frontends/sawzall/functions.river",
+        "while count > 2 and places[count - 1] < 0",
+        "while count > 2 and places[count - 1] < -1",
+        "tests/frontends/test_sawzall_program.py::test_small_scripts_hold",
+    ),
+    Mutant(
         "zones-behind-the-wrong-way",
         "a zone behind UTC is taken for one ahead of it",
         "frontends/sawzall/functions.river",
