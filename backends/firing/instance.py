@@ -22,6 +22,7 @@ from river.lang.evaluate.code import POLL_EVERY
 from river.lang.values import END, INFINITY, Mark, default
 
 if TYPE_CHECKING:
+    from backends.firing.queues import Queue
     from backends.native.deadline import Deadline
     from river.lang.types import Type
 
@@ -115,6 +116,24 @@ class Instance:
         """Whether there is anything to look at: False means that `fire` would do nothing."""
         return any(port.fill(1) or port.marks or port.violation is not None for port in self.ports)
 
+    def wants(self) -> Queue | None:
+        """The queue without whose next items nothing can be fired; None if there may be something to do, or it is not known.
+
+        A mark on any input may be something to do: by it the instance may end.
+        """
+        return None
+
+    def _lacking(self, needs: Iterable[tuple[Port, int]]) -> Queue | None:
+        """The same, where firings need so many items of ports: the first port that has fewer."""
+        lacking: Queue | None = None
+        for port, need in needs:
+            if port.fill(need) < need and lacking is None:
+                lacking = port.queue
+        for port in self.ports:
+            if port.marks or port.ended or port.violation is not None:
+                return None
+        return lacking
+
     def awake(self) -> bool:
         """Whether anything has come yet: in the calculus a firing needs an arrival, whatever initial tails there are."""
         if not self._woken:
@@ -141,7 +160,7 @@ class Instance:
         if done:
             made = self._made - before
             self._pace = max(1, min(self.batch, self.batch * done // max(made, done)))
-        return left <= 0 or self._full
+        return self._full or (left <= 0 and self.wants() is None)
 
     @property
     def _made(self) -> int:
@@ -355,6 +374,9 @@ class Items(Instance):
             self.finish()
         return left
 
+    def wants(self) -> Queue | None:
+        return self._lacking([(self.ports[0], 1)]) if len(self.ports) == 1 else None
+
     def _port(self, port: Port, fire: Fire, limit: int) -> int:
         """Fires what waits before the next mark, or takes the mark; how much that was."""
         port.fill(limit)
@@ -407,6 +429,10 @@ class Rated(Instance):
             else:
                 break
         return left
+
+    def wants(self) -> Queue | None:
+        handler = self._due[0][0]
+        return self._lacking([(self.ports[rate.port], rate.peek) for rate in handler.rates])
 
     def early(self, handler: typed.RatedHandler) -> int:
         """How many items of a firing for whose window items are missing can be sent."""
@@ -498,6 +524,9 @@ class Phases(Instance):
                 break
             left -= done
         return left
+
+    def wants(self) -> Queue | None:
+        return self._lacking([(self._cycle[self._place][1], 1)]) if self._cycle else None
 
     def _cycles(self, limit: int) -> int:
         """How many whole cycles may fire from here, 0 in the middle of one."""

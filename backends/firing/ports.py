@@ -163,7 +163,7 @@ class Out:
     `marked`: the highest mark sent; a mark that is not above it says nothing and is left out.
     """
 
-    __slots__ = ("_at", "_chunks", "back", "keyed", "made", "marked", "mixed", "queue", "sent")
+    __slots__ = ("_at", "_chunks", "back", "keyed", "made", "marked", "mixed", "queue", "sent", "told")
 
     def __init__(self, queue: Queue, *, keyed: bool, mixed: bool, back: bool) -> None:
         self.queue = queue
@@ -172,7 +172,8 @@ class Out:
         self.back = back  # closes a loop: gets no end
         self.made = 0  # items and marks so far, or items of their lists if these are more, for the pace
         self.marked: Any = -INFINITY
-        self.sent = False  # whether the last drain put something
+        self.sent = False  # whether something was put since somebody asked
+        self.told = False  # whether a mark was
         self._chunks: deque[Chunk] = deque()
         self._at = 0  # how much of the first chunk has been put
 
@@ -243,6 +244,8 @@ class Out:
             if room <= 0:
                 return False
             chunk = self._chunks[0]
+            if isinstance(chunk, Mark):
+                self.told = True
             if isinstance(chunk, list):  # columns are not cut: small pieces would go on being small
                 left = len(chunk) - self._at
                 if room < left and room < UNBOUNDED:

@@ -128,6 +128,7 @@ class Parallel(Operate, Divided):
         self._slice = SLICE
         self._fired = 0.0  # how many these were; both are smoothed, and alike
         self._begun = False
+        self._starved = False  # whether there was no item when something was to be taken last
         self._order = choices.order(AHEAD * (len(clones) + more), self._send, instance.drain)
         self._worklist: Worklist[Firings | Emitted | FailedResult, Emitted] = Worklist(
             self._order, self._next
@@ -169,16 +170,19 @@ class Parallel(Operate, Divided):
     def step(self, control: Control) -> Outcome:
         if not (self._worth and self.width > 1) and not self.dead and self._worklist.alone():
             return self._together(control)
+        self._starved = False
         taken = self._worklist.take()
         if taken is Wait.ROOM:
             return Outcome.FULL
         if isinstance(taken, Wait):  # who hands in next wakes the task
-            self._failed(control)
+            if not self._failed(control) and self._starved:
+                self.wanting = self.machine.wants()
             return Outcome.IDLE
         serial, found = taken
         if isinstance(found, Firings):  # by the clone used last: its outputs are still in the cache
             native = self._clones.pop() if self._clones else self._another()
             self.detached, self.ticket = evolve(found, native=native), serial
+            self.wanting = self.machine.wants()
             return Outcome.SPLIT
         room = self._worklist.hand_in(serial, found)
         if self._failed(control):
@@ -256,6 +260,7 @@ class Parallel(Operate, Divided):
             if not taken:
                 for port in starved:
                     machine.check(port)
+                self._starved = True
                 return None
 
     def _items(self, port: ColumnPort) -> Firings | None:

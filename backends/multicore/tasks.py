@@ -90,7 +90,10 @@ class Operate(Task):
             self.close()
         if not instance.drain():
             return Outcome.FULL
-        return Outcome.MORE if more else Outcome.IDLE
+        if more:
+            return Outcome.MORE
+        self.wanting = None if self.dead else instance.wants()
+        return Outcome.IDLE
 
 
 class Deliver(Task):

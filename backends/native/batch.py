@@ -34,10 +34,6 @@ _DIGITS: Final = SUM_WORDS - 4
 _NUMBERS: Final = frozenset({t.I32, t.I64, t.U64, t.F32, t.F64, t.TIME, t.DURATION})
 _SMALL: Final = 1 << 12  # bytes
 
-_libc: Final = ctypes.CDLL(None)
-_libc.free.argtypes = [ctypes.c_void_p]
-_libc.malloc.argtypes, _libc.malloc.restype = [ctypes.c_size_t], ctypes.c_void_p
-
 
 def address_of(buffer: Any) -> int:
     """Where the bytes of a writable buffer lie."""
@@ -212,7 +208,7 @@ def concat(batches: Sequence[Batch]) -> Batch:
             addresses.append(to)
             for batch in batches:
                 if size := batch.rows * step:
-                    ctypes.memmove(to, batch.addresses[column], size)
+                    pages.copy(to, batch.addresses[column], size)
                     to += size
         return Batch(batches[0].type, rows, tuple(addresses), kept)
     sources = [iter(batch.addresses) for batch in batches]
@@ -252,7 +248,7 @@ def _copied(sources: list[Iterator[int]], rows: list[tuple[int, int]], size: int
     for source, (start, stop) in zip(sources, rows, strict=True):
         at, count = next(source), (stop - start) * size
         if count:
-            ctypes.memmove(to, at + start * size, count)
+            pages.copy(to, at + start * size, count)
         to += count
     return found
 
@@ -540,7 +536,7 @@ class _Pool:
         data = [pages.take(size, rows * kind.size) for size, kind in zip(sizes, kinds, strict=True)]
         if not all(data):
             for each in data:
-                _libc.free(each)
+                pages.free(each)
             return
         for kind, each in zip(kinds, data, strict=True):
             if kind is ColumnKind.OFFSETS:
@@ -554,7 +550,7 @@ class _Pool:
         words[first + 1], words[first + 3 : first + 3 + columns_] = 0, [0] * columns_
         self._room_for(words, 0, rows)
         for each in old:
-            _libc.free(each)
+            pages.free(each)
 
     def copy(self, words: Any) -> Any:
         """Tables with what is in those of `words`, and no room: so large ones with little in them stay with who fills them."""
@@ -563,10 +559,10 @@ class _Pool:
             made[first] = made[first + 1] = rows = words[first]
             for i, kind in enumerate(kinds):
                 size = (rows + (kind is ColumnKind.OFFSETS)) * kind.size
-                place = made[first + 3 + i] = _libc.malloc(max(size, 1)) or 0
+                place = made[first + 3 + i] = pages.malloc(max(size, 1))
                 if not place:
                     raise MemoryError
-                ctypes.memmove(place, words[first + 3 + i], size)
+                pages.copy(place, words[first + 3 + i], size)
         return made
 
     def put(self, words: Any) -> None:

@@ -1,4 +1,7 @@
-"""Memory for columns of many rows: pages that have been touched are used again, new ones are large where that is possible."""
+"""Memory for columns of many rows: pages that have been touched are used again, new ones are large where that is possible.
+
+What is soon done is done without letting go of the GIL: where two workers are busy, to get it back takes longer.
+"""
 
 from __future__ import annotations
 
@@ -16,16 +19,37 @@ _KEPT: Final = 1 << 25  # bytes of it, at most, of each size
 HUGE: Final[int] = getattr(mmap, "MADV_HUGEPAGE", -1)
 """How the system is asked for large pages; -1 where it cannot be."""
 
+_SHORT: Final = 1 << 16  # bytes that are copied, and given back, in a few us
+
 _libc: Final = ctypes.CDLL(None)
 _libc.free.argtypes = [ctypes.c_void_p]
-_libc.malloc.argtypes, _libc.malloc.restype = [ctypes.c_size_t], ctypes.c_void_p
-_libc.posix_memalign.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t]
-_libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+_soon: Final = ctypes.PyDLL(None)  # keeps the GIL
+_soon.free.argtypes = [ctypes.c_void_p]
+_soon.malloc.argtypes, _soon.malloc.restype = [ctypes.c_size_t], ctypes.c_void_p
+_soon.memmove.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
+_soon.memmove.restype = ctypes.c_void_p
+_soon.posix_memalign.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t]
+_soon.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 
 _waiting: Final = defaultdict[int, "deque[int]"](deque)
 """By size, memory that nothing lies in any more: pages that have been touched."""
 
 _zeros = mmap.mmap(-1, mmap.PAGESIZE, flags=mmap.MAP_PRIVATE)
+
+
+def malloc(size: int) -> int:
+    """Memory of so many bytes, at least one, of the C library; 0 if there is none."""
+    return _soon.malloc(size) or 0
+
+
+def free(place: int, size: int = 0) -> None:
+    """Gives memory of so many bytes, or few, back to the C library."""
+    (_soon if size <= _SHORT else _libc).free(place)
+
+
+def copy(to: int, source: int, size: int) -> None:
+    """Copies bytes to an address from another one."""
+    (_soon.memmove if size <= _SHORT else ctypes.memmove)(to, source, size)
 
 
 def take(size: int, used: int) -> int:
@@ -35,16 +59,16 @@ def take(size: int, used: int) -> int:
     limited: to begin at such a place takes room that counts.
     """
     try:
-        return _waiting[size].pop() if size >= _KEPT_FROM else _libc.malloc(size) or 0
+        return _waiting[size].pop() if size >= _KEPT_FROM else malloc(size)
     except IndexError:
         pass
     if memory.limited() is not None:
-        return _libc.malloc(size) or 0
+        return malloc(size)
     large, place = used >= _LARGE_PAGE and HUGE >= 0, ctypes.c_void_p()
-    if _libc.posix_memalign(ctypes.byref(place), _LARGE_PAGE if large else _LINE, size):
+    if _soon.posix_memalign(ctypes.byref(place), _LARGE_PAGE if large else _LINE, size):
         return 0
     if large:
-        _libc.madvise(place, size, HUGE)  # the system may have none: then it is memory like any other
+        _soon.madvise(place, size, HUGE)  # the system may have none: then it is memory like any other
     return place.value or 0
 
 
@@ -53,7 +77,7 @@ def give(place: int, size: int) -> None:
     if _KEPT_FROM <= size <= _KEPT and len(_waiting[size]) < _KEPT // size and memory.limited() is None:
         _waiting[size].append(place)
     else:
-        _libc.free(place)
+        free(place, size)
 
 
 def zeros(size: int) -> mmap.mmap:
@@ -65,4 +89,4 @@ def zeros(size: int) -> mmap.mmap:
     return found
 
 
-__all__ = ["HUGE", "give", "take", "zeros"]
+__all__ = ["HUGE", "copy", "free", "give", "malloc", "take", "zeros"]

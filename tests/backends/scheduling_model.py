@@ -80,6 +80,7 @@ class Stage(Task):
         ports = self.ports[self.turn : self.turn + 1] if self.kind.turns else self.ports
         port = next((port for port in ports if port.fill(1)), None)
         if self.dead or port is None:
+            self.wanting = ports[0].queue if len(ports) == 1 and not self.dead else None
             return self.leave(Outcome.IDLE)
         if self.held < len(self.locks):
             return self.leave(Outcome.LOCK)
@@ -132,12 +133,14 @@ class Shared(Stage, Divided):
         yield
         port = self.ports[0]
         if not port.fill(1):
+            self.wanting = port.queue
             return self.leave(Outcome.IDLE)
         (item,) = port.items(1)[:1]
         self.took.append(item)
         port.pop(1)
         self.detached = (self.taken, item)
         self.taken += 1
+        self.wanting = None if port.fill(1) else port.queue
         return self.leave(Outcome.SPLIT)
 
     def works(self, serial: int, item: int) -> Thread:

@@ -8,8 +8,9 @@ from backends.firing.ports import Out, Port
 from backends.firing.queues import Queue
 from backends.multicore.scheduling.ready import LastFirst
 from backends.multicore.scheduling.scheduler import HANDOVER, READER, READS, WAKE, ReaderState, Scheduler
-from backends.multicore.scheduling.task import Outcome, Task
+from backends.multicore.scheduling.task import Outcome, State, Task
 from river.diagnostics import InternalError
+from river.lang.values import END
 
 
 def line(tasks: int = 2, *, workers: int = 2, cores: int = 9, near: tuple[int, ...] = ()):
@@ -111,3 +112,27 @@ def test_after_the_end_of_the_inputs_all_are_told_that_the_run_is_over() -> None
     assert scheduler.over
     assert READER not in scheduler.woken
     assert len(scheduler.woken) == 2  # the other worker, and who waits for the end
+
+
+def test_who_wants_items_of_one_queue_is_not_woken_by_those_of_another_but_by_marks() -> None:
+    queues = [Queue(name, 8, None, 0) for name in "ab"]
+    ports = [Port(queue, None, (), back=False, checked=False) for queue in queues]
+    joiner = Task(0, ports, ())
+    scheduler = Scheduler([joiner], queues, LastFirst([0]), workers=1, cores=9, batch=1, bound=1)
+    a, b = (Out(queue, keyed=False, mixed=False, back=False) for queue in queues)
+    scheduler.start(0.0)
+
+    def step() -> None:
+        assert scheduler.take(0, 0.0) is joiner
+        joiner.wanting = queues[0]
+        scheduler.stepped(joiner, Outcome.IDLE, 0.0, 0.0, empty=True)
+
+    step()
+    comes(scheduler, b, 1.0)
+    assert not scheduler._ready
+    comes(scheduler, a, 2.0)
+    step()
+    b.add_mark(END)
+    comes(scheduler, b, 3.0)
+    step()
+    assert joiner.state is State.IDLE

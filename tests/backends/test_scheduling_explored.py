@@ -280,11 +280,26 @@ FAULTS: dict[str, tuple[tuple[str, str], str, dict[str, Any]]] = {
     ),
     "who has worked beside a task does not wake it": (
         (
-            "        self._delivered(task.outs)\n        self._wake(task)\n        self._call(1, now)\n",
-            "        self._delivered(task.outs)\n        self._call(1, now)\n",
+            "        if task.wanting is None or any(out.waiting for out in task.outs):\n            self._wake(task)\n",
+            "",
         ),
         "not what was wanted|nothing can run|no thread can go on",
         SHARED,
+    ),
+    "who has worked beside a task does not wake it for what it could not put": (
+        ("        if task.wanting is None or any(out.waiting for out in task.outs):", "        if task.wanting is None:"),
+        "not what was wanted|nothing can run|no thread can go on|a queue grows",
+        SHARED,
+    ),
+    "who wants items of a queue is not woken by them": (
+        ("task.wanting not in (None, out.queue)", "task.wanting is not None"),
+        "not what was wanted|nothing can run|no thread can go on|a queue grows",
+        BLOCKS,
+    ),
+    "what came for who has as many workers as it may is forgotten": (
+        ("        task.wanting = None\n        if task.working >= task.width", "        if task.working >= task.width"),
+        "not what was wanted|nothing can run|no thread can go on",
+        RUNS["several workers, now more and now fewer, in a task"],
     ),
     "a pause that does not wait for who works": (
         ("            self.reader = ReaderState.PAUSING\n            self._attend()\n", "            pass\n"),

@@ -215,6 +215,22 @@ ENGINE: Final = (
         f"{_SCHEDULED}::test_nothing_is_lost_and_nobody_sleeps_for_ever[a reader that is blocked]",
     ),
     Mutant(
+        "still-wanting",
+        "a task counts as wanting what has come for it, if it had to wait until fewer workers are at it",
+        "backends/multicore/scheduling/scheduler.py",
+        "        task.wanting = None\n        if task.working >= task.width",
+        "        if task.working >= task.width",
+        f"{_SCHEDULED}::test_nothing_is_lost_and_nobody_sleeps_for_ever[several workers, now more and now fewer, in a task]",
+    ),
+    Mutant(
+        "marks-not-wanted",
+        "an operator that wants items of one input does not hear that another one has ended",
+        "backends/multicore/scheduling/scheduler.py",
+        "idle = task.state is State.IDLE and not told",
+        "idle = task.state is State.IDLE",
+        "tests/backends/test_scheduling.py::test_who_wants_items_of_one_queue_is_not_woken_by_those_of_another_but_by_marks",
+    ),
+    Mutant(
         "handed-out-to-nobody",
         "a worker that goes on with what it took out of a task wakes nobody for the rest",
         "backends/multicore/scheduling/scheduler.py",

@@ -312,9 +312,11 @@ class Scheduler:
                         queue.want(now)
             case Outcome.LOCK:
                 self._acquire(task)
-            case Outcome.MORE | Outcome.SPLIT:
+            case Outcome.MORE:
                 self._queue(task)
-            case Outcome.IDLE:
+            case Outcome.SPLIT if task.wanting is None:
+                self._queue(task)
+            case Outcome.IDLE | Outcome.SPLIT:
                 task.state = State.IDLE
                 if task.missed:
                     self._queue(task)
@@ -334,7 +336,8 @@ class Scheduler:
         self.running -= 1
         task.working -= 1
         self._delivered(task.outs)
-        self._wake(task)
+        if task.wanting is None or any(out.waiting for out in task.outs):
+            self._wake(task)
         self._call(1, now)
 
     def released(self, task: Task) -> None:
@@ -457,10 +460,12 @@ class Scheduler:
         task = (self._ready if among is None else among.ready).popleft(now)
         task.state = State.RUNNING
         task.missed = False
+        task.wanting = None
         self.running += 1
         return task
 
     def _queue(self, task: Task) -> None:
+        task.wanting = None
         if task.working >= task.width:  # one of these wakes it
             task.state = State.IDLE
             return
@@ -477,11 +482,14 @@ class Scheduler:
             task.missed = True
 
     def _delivered(self, outs: Iterable[Out]) -> None:
-        """Wakes the consumers of what was put."""
+        """Wakes the consumers of what was put, but for who wants items of another queue first. Marks may end an operator."""
         for out in outs:
             if out.sent:
-                out.sent = False
-                self._wake(self.tasks[out.queue.consumer])
+                task, told = self.tasks[out.queue.consumer], out.told
+                out.sent = out.told = False
+                idle = task.state is State.IDLE and not told
+                if not (idle and task.wanting not in (None, out.queue)):
+                    self._wake(task)
 
     def _made_room(self, queue: Queue, now: float) -> None:
         """Wakes the producer that waited for room."""

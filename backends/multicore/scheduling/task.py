@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from backends.firing.ports import Out, Port
+    from backends.firing.queues import Queue
     from river.diagnostics import Rejected
     from river.ingress import Turn
     from river.lang.evaluate import Trap
@@ -116,7 +117,8 @@ class Task:
     """Something that a worker runs.
 
     `cores`: the workers that run it, None for any and the reader. `locks`: what it acquires, in standard order, `held` of
-    them are its own now. `missed`: input came while it ran. `led`: another task runs it in its own steps. `working`: workers
+    them are its own now. `missed`: input came while it ran. `wanting`: the queue without whose next items it has nothing to do,
+    as its last step has found, and nothing has come since. `led`: another task runs it in its own steps. `working`: workers
     that go on with something that they took out of it (`Outcome.SPLIT`), `most` so far; `width`: how many there may be
     now, up to `widest` (0: always as many), `changed` so often. `seconds`: how long workers ran it; `batches`: how often
     something was fired, `counted` firings so far.
@@ -131,6 +133,7 @@ class Task:
         self.outs = outs
         self.state = State.IDLE
         self.missed = False
+        self.wanting: Queue | None = None
         self.led = False
         self.cost = math.inf  # seconds of a step, smoothed; not known yet
         self.cores: CoreSet | None = None
