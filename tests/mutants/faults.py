@@ -806,6 +806,7 @@ FRONTENDS: Final = (
         'own | {"init"} | self.taken | OPERATIONS.keys()',
         'own | {"init"} | self.taken',
         "tests/frontends/test_streamit_run.py::test_functions_may_be_called_as_operations_are",
+        raises="Rejected",
     ),
     Mutant(
         "own-function-is-flexible",
@@ -822,6 +823,7 @@ FRONTENDS: Final = (
         "return literal.value >= 1 << 31 and",
         "return literal.value >= 1 << 40 and",
         "tests/frontends/test_streamit_run.py::test_a_number_too_large_for_an_int_is_a_float",
+        raises="Rejected",
     ),
     Mutant(
         "remembered-ahead",
