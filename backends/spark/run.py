@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import threading
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from heapq import merge
 from itertools import groupby
 from pathlib import Path
@@ -294,20 +294,20 @@ def watched(spark: Session, job: Callable[[], None], what: str, options: Options
     Raises: Rejected("spark-failed"); KeyboardInterrupt.
     """
     tag = f"river-{uuid4().hex}"
-    failed: list[Exception] = []
-
+    failed: list[BaseException] = []
     context = context_of(spark)
 
     def work() -> None:
-        spark.addTag(tag)
-        if context is not None:  # jobs without a plan do not have the session's tags
-            context.addJobTag(tag)
         try:
+            spark.addTag(tag)
+            if context is not None:  # jobs without a plan do not have the session's tags
+                context.addJobTag(tag)
             job()
-        except Exception as error:  # noqa: BLE001 - of Spark: it is told below
+        except BaseException as error:  # noqa: BLE001 - whatever it is, the job has not ended well: it is told below
             failed.append(error)
         finally:
-            spark.removeTag(tag)
+            with suppress(Exception):  # Spark's Java may be gone, and the tag with it
+                spark.removeTag(tag)
 
     thread = threading.Thread(target=work, name=f"river-spark, {what}", daemon=True)
     thread.start()
@@ -330,7 +330,7 @@ TOLD: Final = re.compile(
 """What Spark quotes of a diagnostic that ended a task."""
 
 
-def _failure(what: str, error: Exception) -> Diagnostic:
+def _failure(what: str, error: BaseException) -> Diagnostic:
     """Why a job failed: what a task has refused, or what Spark says; of a Python error in a worker, its last line."""
     if (found := TOLD.search(str(error))) is not None:
         place, code, message = found.groups()

@@ -252,6 +252,24 @@ def test_what_fails_in_spark_is_a_diagnostic(monkeypatch: pytest.MonkeyPatch) ->
     assert any("AssertionError" in note.message for note in found.notes)
 
 
+def test_a_job_that_cannot_begin_has_failed() -> None:
+    """Spark's Java may be killed between two jobs: a run whose job never began must not end well, with nothing in its outputs."""
+
+    class Gone:
+        def addTag(self, tag: str) -> None:  # noqa: N802 - Spark's word
+            raise ConnectionError(f"nobody is there to be told of {tag}")
+
+        removeTag = addTag  # noqa: N815 - likewise
+
+    begun: list[bool] = []
+    with pytest.raises(Rejected) as refused:
+        runs.watched(Gone(), lambda: begun.append(True), "the plan", Options())
+    (found,) = refused.value.diagnostics
+    assert found.code == "spark-failed"
+    assert "the plan" in found.message
+    assert begun == []
+
+
 def test_executors_read_the_files_themselves_and_write_folders(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

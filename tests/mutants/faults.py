@@ -1810,6 +1810,14 @@ SPARK: Final = (
         "tests/backends/test_spark_stages.py::test_the_first_trap_is_told_as_by_the_calculus",
     ),
     Mutant(
+        "job-that-never-began-is-done",
+        "a job of Spark's whose thread fails before it begins is taken for one that has ended well",
+        "backends/spark/run.py",
+        "        except BaseException as error:  # noqa: BLE001 - whatever it is, the job has not ended well: it is told below\n            failed.append(error)",
+        "        except BaseException:  # noqa: BLE001 - whatever it is\n            pass",
+        "tests/backends/test_spark.py::test_a_job_that_cannot_begin_has_failed",
+    ),
+    Mutant(
         "null-is-valid-utf8",
         "of a column of texts that is null it is not known whether it is valid UTF-8, and that is taken for no refusal",
         "backends/spark/door.py",
