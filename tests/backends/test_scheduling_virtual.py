@@ -77,6 +77,13 @@ def test_a_heavy_operator_without_state_takes_as_many_workers_as_there_are(worke
     assert model.tasks[0].most == (workers if workers > 1 else 0)
 
 
+def test_who_hands_work_out_wakes_the_next_one_though_nothing_more_comes() -> None:
+    """All items are one turn of the input: behind it no arrival wakes anybody."""
+    found, model = played(ONE, 4, 50e-6, 1, ITEMS, 20e-6, bound=2 * ITEMS)
+    assert found.seconds < 1.1 * ITEMS * 50e-6 / 4
+    assert model.tasks[0].most == 4
+
+
 def test_of_two_operators_each_has_as_many_workers_as_its_cost_asks_for() -> None:
     """One takes seven times as long as the other: nobody says how many workers each is to have."""
     both = ITEMS * (70e-6 + 10e-6)

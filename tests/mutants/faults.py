@@ -236,7 +236,7 @@ ENGINE: Final = (
         "backends/multicore/scheduling/scheduler.py",
         "            self._rouse(1, task.cores)\n            self._call(0, now)\n",
         "            pass\n",
-        "tests/backends/test_scheduling_virtual.py::test_a_heavy_operator_without_state_takes_as_many_workers_as_there_are[4]",
+        "tests/backends/test_scheduling_virtual.py::test_who_hands_work_out_wakes_the_next_one_though_nothing_more_comes",
     ),
     Mutant(
         "over-while-the-reader-sends",
