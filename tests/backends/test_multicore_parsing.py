@@ -146,16 +146,17 @@ def test_workers_parse_what_has_several_blocks(
 @pytest.mark.parametrize("error", ["trap", "row"])
 def test_nothing_behind_an_error_is_read_for_long(tmp_path: Path, counts: Compiled, error: str) -> None:
     path = written(tmp_path / "requests.csv", {60: '15,0,"o"' if error == "trap" else "x"}, rows=40_000)
-    read: list[int] = []
-    source = open_source(
-        path,
-        counts.graph.queues["requests"].type,
-        name="requests",
-        on_error=Refusals(OnError()),
-        by="ts",
-    )
     options = Options(workers=4, batch=16, bound=16, experiment={"gate": "open"})
     plan = BACKEND.plan(after(counts.graph, REGIONS, 4), Platform(4), options)
-    with pytest.raises((Trap, Rejected)):
-        BACKEND.run(plan, {"requests": Reading(source, read.append)}, {})
-    assert sum(read) < 20_000 if error == "trap" else sum(read) == 60
+    for _ in range(4):  # whether a worker sends rows behind the bad one depends on how far the others are
+        read: list[int] = []
+        source = open_source(
+            path,
+            counts.graph.queues["requests"].type,
+            name="requests",
+            on_error=Refusals(OnError()),
+            by="ts",
+        )
+        with pytest.raises((Trap, Rejected)):
+            BACKEND.run(plan, {"requests": Reading(source, read.append)}, {})
+        assert sum(read) < 20_000 if error == "trap" else sum(read) == 60
