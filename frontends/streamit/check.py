@@ -279,7 +279,14 @@ class _Checker:
         kind = ast.kind
         assert kind != "filter"  # noqa: S101 - the caller has seen to it
         found = self.signature(stream)
-        code = BodyChecker(self.report, stream.around, CodePlace.BUILD, self.functions, creator=self.create)
+        code = BodyChecker(
+            self.report,
+            stream.around,
+            CodePlace.BUILD,
+            self.functions,
+            creator=self.create,
+            streams=self.known,
+        )
         body = code.block(ast.body, ast.span)
         params = (*stream.around.params.values(), *stream.around.captures.values())
         input_, output = found or (None, None)
@@ -547,9 +554,9 @@ class _Checker:
                     ty.Declare(p.name, code.value_type(p.type, open_=True), None, span=p.span)
                     for p in member.params
                 )
+                result = code.type(member.type)
                 if not around.alone and any(None in param.type.sizes for param in member.params):
                     around.open[member.name] = Open(member, member.name.rpartition(".")[0])
-                result = code.type(member.type)
                 around.helpers[member.name] = ty.Helper(
                     member.name, params, result, ty.Block(()), changes=changes[member.name], span=member.span
                 )
@@ -614,10 +621,6 @@ class _Checker:
             with self.report.recover():
                 if rate.word in rates:
                     raise self.report.error("streamit-rate", f"`{rate.word}` is given twice", rate.span)
-                asks = any(each.word == "pop" and each.value is None for each in given)
-                if rate.value is None and rate.word == "peek" and not asks:
-                    help_line = "say how far a firing looks at most"
-                    raise self.report.error("streamit-rate", "`peek` must be fixed", rate.span, help_line)
                 side, word = (around.output, "output") if rate.word == "push" else (around.input, "input")
                 value = None if rate.value is None else code.expr(rate.value, ty.INT)
                 rates[rate.word] = value = None if value is None else code.closed(value, rate.span, params)
@@ -634,9 +637,9 @@ class _Checker:
         body = body_code.whole_body(member.body)
         if not member.first:
             body = evolve(body, items=(*body.items, *body_code.counting(member.span)))
-        free, asks = (word in rates and rates[word] is None for word in ("push", "pop"))
+        free, *asks = (word in rates and rates[word] is None for word in ("push", "pop", "peek"))
         pop, peek, push = rates.get("pop"), rates.get("peek"), rates.get("push")
-        return ty.Work(pop, peek, push, free, body, asks, span=member.span)
+        return ty.Work(pop, peek, push, free, body, any(asks), span=member.span)
 
     # -- out of line
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, assert_never
 
@@ -39,6 +39,7 @@ class BodyChecker(Expressions):
     """The checker of one body."""
 
     creator: Creator | None = None
+    streams: Container[str] = ()  # the names of those that it may add
     handlers: Handlers | None = None
     result: ty.Type = ty.VOID
     first: bool = False  # it is `prework`
@@ -74,6 +75,11 @@ class BodyChecker(Expressions):
             case c.Do(c.Call(name) as call) if self.portal(name) is not None:
                 zero = s.Int(0, span=span)
                 return self.send(call, c.LatencyRange(zero, zero, span=span), span)
+            case c.Do(s.Name(name) | c.Call(name)) if name in self.streams and self.lookup(name) is None:
+                message = f"`{name}` is a stream: as it stands, it is no part"
+                raise self.report.error(
+                    "streamit-misplaced", message, span, f"write `add {span.text if span else name}`"
+                )
             case c.Do(value):
                 node = self.expr(value)
                 if pure(node) and not isinstance(value, c.Call):

@@ -407,11 +407,22 @@ class _Elaborator:
 
     def feedback(self, top: _Open) -> ty.FeedbackLoop:
         """joiner, body, splitter, loop."""
-        roles = [role for role, _, _ in top.wanted]
-        if sorted(roles) != ["body", "loop"] or top.join is None or top.split is None:
-            message = "a feedbackloop needs `join`, `body`, `loop` and `split`, each once"
-            raise self.report.error("streamit-parts", message, top.stream.span)
-        body, loop = top.made[roles.index("body")], top.made[roles.index("loop")]
+        made = {role: part for (role, _, _), part in zip(top.wanted, top.made, strict=True)}
+        left_out = [word for word in ("join", "split") if word not in top.weights]
+        if left_out or not made:
+            words = " and ".join(f"`{word}`" for word in left_out) or "`body` or `loop`"
+            help_line = "it has `join`, `body`, `loop` and `split`, each once"
+            raise self.report.error(
+                "streamit-parts", f"this feedbackloop has no {words}", top.stream.span, help_line
+            )
+        if top.join is None or top.split is None:
+            raise AssertionError  # they are among the weights
+        if "body" in made and "loop" in made:
+            body, loop = made["body"], made["loop"]
+        else:  # what is left out passes the items of the other
+            (one,) = made.values()
+            other = ty.Identity(one.output, span=top.stream.span)
+            body, loop = (one, other) if "body" in made else (other, one)
         if body.input != loop.output or body.output != loop.input or ty.VOID in (body.input, body.output):
             message = (
                 f"the body is `{_shown(body.input)}->{_shown(body.output)}`, "
@@ -518,9 +529,15 @@ class _Elaborator:
         """Runs a statement that builds."""
         match item:
             case ty.Add(role, creation):
-                if (role == "add") == (top.stream.kind == "feedbackloop"):
+                circle = top.stream.kind == "feedbackloop"
+                if (role == "add") == circle:
                     message = f"`{role}` has no place in a {top.stream.kind}"
-                    raise self.report.error("streamit-misplaced", message, item.span)
+                    words = "`body` or `loop`: what goes on, or back" if circle else "`add`"
+                    raise self.report.error("streamit-misplaced", message, item.span, f"write {words}")
+                if circle and role in (known for known, _, _ in top.wanted):
+                    help_line = "put several streams into a pipeline: `body pipeline { add F; add G; }`"
+                    message = f"there is already a `{role}`"
+                    raise self.report.error("streamit-parts", message, item.span, help_line)
                 if len(top.wanted) >= LARGEST:
                     raise self.report.error(
                         "streamit-too-many", f"the graph has more than {LARGEST:,} filters", item.span

@@ -254,6 +254,9 @@ class _Form:
     def setting(self, functions: Mapping[str, str]) -> FilterScope:
         """What code of this filter may name."""
         taken = frozenset({*self.names.values(), "initial"})
+        ahead = {
+            each.peek for use in self.uses for each in (use.node.rates, use.node.first) if each is not None
+        }
         return FilterScope(
             self.usage,
             self.seen,
@@ -267,6 +270,7 @@ class _Form:
             self.routines,
             self.messages,
             self.uses[0].sent,
+            ahead=min(ahead) if len(ahead) == 1 else None,
         )
 
     # -- declarations

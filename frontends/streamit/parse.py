@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from frontends.streamit import syntax as c
-from river.classes import evolve
+from river.classes import evolve, frozen
 from river.lang import syntax as s
 from river.lang.grammar import EXPR, LEXICAL, STMT, TYPES, compose, module
 from river.lang.parse import RESERVED, StmtBuilder
@@ -26,6 +26,9 @@ WORDS = frozenset({
 })  # fmt: skip
 """Words that name nothing in StreamIt."""
 
+NO_ARRAYS = (
+    "declare each portal, `portal<F> p, q;`; what is sent by one reaches all filters that were added `to` it"
+)
 _VECTOR = re.compile(r"\bfloat[234]\b")
 _LOADED = re.compile(r'\binit_array_1D_(?:int|float)\s*\(\s*"([^"\n]*)"')
 _SEED = re.compile(r"^#river seed (-?[0-9]+)$", re.MULTILINE)
@@ -47,6 +50,13 @@ def included(source: Source) -> tuple[Source, ...]:
         for path in paths
         if path.is_file()
     )
+
+
+@frozen
+class _Range:
+    """A rate from the least to the most; None for `*`."""
+
+    most: c.Expr | None
 
 
 class StreamItBuilder(StmtBuilder):
@@ -158,7 +168,16 @@ class StreamItBuilder(StmtBuilder):
         return c.Helper(nothing, str(name), params, (), body, span=self.span(tree))
 
     def c_rate(self, tree: Tree[Token], args: Args) -> c.Rate:
-        return c.Rate(str(args[0]), args[1], span=self.span(tree))
+        word, value = str(args[0]), args[1]
+        if isinstance(
+            value, _Range
+        ):  # of what a firing takes and gives only that it differs; it looks at the most
+            value = value.most if word == "peek" else None
+        return c.Rate(word, value, span=self.span(tree))
+
+    def range_rate(self, tree: Tree[Token], args: Args) -> _Range:
+        """`[1, 3]`, `[1, 2, 3]`: the least, perhaps what is usual, and the most."""
+        return _Range(args[-1])
 
     def any_rate(self, tree: Tree[Token], args: Args) -> None:
         return None
@@ -175,6 +194,7 @@ class StreamItBuilder(StmtBuilder):
 
     def portal_type(self, tree: Tree[Token], args: Args) -> c.TypeName:
         name = next(a for a in args if a not in ("portal", "<", ">"))
+        self._no_sizes(args[-1])
         return c.TypeName("portal", receiver=str(name), span=self.span(tree))
 
     # -- statements
@@ -297,10 +317,20 @@ class StreamItBuilder(StmtBuilder):
     # -- messages
 
     def portals(self, tree: Tree[Token], args: Args) -> c.Stmt:
-        receiver, *names = args
+        receiver, sizes, *names = args
+        self._no_sizes(sizes)
         found = tuple(c.Declarator(str(name), None, span=self.token_span(name)) for name in names)
         type_ = c.TypeName("portal", receiver=str(receiver), span=self.token_span(receiver))
         return c.Declare(type_, found, span=self.span(tree))
+
+    def portal_sizes(self, tree: Tree[Token], args: Args) -> Tree[Token]:
+        """`portal<F>[4]`, which there is not: it is told where the type is known."""
+        return tree
+
+    def _no_sizes(self, sizes: Tree[Token]) -> None:
+        """Refuses an array of portals."""
+        if sizes.children:
+            self.report("syntax-unexpected", "there are no arrays of portals", self.span(sizes), NO_ARRAYS)
 
     def send(self, tree: Tree[Token], args: Args) -> c.Stmt | None:
         call, latency = args
@@ -346,7 +376,10 @@ class StreamItBuilder(StmtBuilder):
         return c.Named(str(name), type_, arguments or (), span=self.span(tree))
 
     def receiver(self, tree: Tree[Token], args: Args) -> tuple[s.Name, ...]:
-        return tuple(s.Name(str(name), span=self.token_span(name)) for name in args)
+        for place in args:
+            if not isinstance(place, s.Name):
+                self.report("syntax-unexpected", "the name of a portal stands here", place.span, NO_ARRAYS)
+        return tuple(place for place in args if isinstance(place, s.Name))
 
     def received(self, tree: Tree[Token], args: Args) -> tuple[c.Named | c.Stream, tuple[s.Name, ...]]:
         return args[0], args[1]
@@ -417,9 +450,8 @@ class StreamItBuilder(StmtBuilder):
     def c_call_in(self, tree: Tree[Token], args: Args) -> c.Expr:
         block, name, arguments = args
         if not isinstance(block, s.Name):
-            self.report(
-                "syntax-unexpected", "only functions of `helper` blocks are called so", self.span(tree)
-            )
+            message = "only functions of `helper` blocks and handlers are called so, by the names of block or portal"
+            self.report("syntax-unexpected", message, self.span(tree))
             return block
         return c.Call(f"{block.name}.{name}", arguments, span=self.span(tree))
 

@@ -435,7 +435,10 @@ def rates(filter_: ty.Filter, work: ty.Work, values: Mapping[str, Any], report: 
         stated.rate(work.push, "push"),
         stated.rate(work.peek, "peek"),
     )
-    if pop is None and work.asks and (effect.pops[0] != effect.pops[1] or effect.need is None):
+    same = effect.pops == (pop, pop)
+    if work.asks and (
+        (pop is None and effect.pops[0] != effect.pops[1]) or (effect.need is None and (same or pop is None))
+    ):
         least = max(1, effect.pops[0])
         return ty.Rates(least, least, None, asks=True)
     if pop is None:
@@ -451,9 +454,10 @@ def rates(filter_: ty.Filter, work: ty.Work, values: Mapping[str, Any], report: 
     elif not _allowed(push, effect.pushes):
         raise stated.wrong("streamit-push-rate", "push", push, effect.pushes)
     if peek is None:
-        if effect.need is None and work.pop is None:
+        read_off = work.pop is None or work.asks
+        if effect.need is None and read_off:
             raise stated.unknown("peek")
-        peek = max(pop, effect.need or 0) if work.pop is None or effect.sure else pop
+        peek = max(pop, effect.need or 0) if read_off or effect.sure else pop
     if effect.need is not None and effect.sure and effect.need > max(peek, pop):
         message = f"a firing looks at {effect.need} items, but `peek` is {max(peek, pop)}"
         help_line = (

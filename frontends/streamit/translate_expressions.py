@@ -57,6 +57,7 @@ class FilterScope:
     messages: Mapping[str, ty.Message] = field(factory=dict[str, ty.Message])  # by the filters that get them
     sent: tuple[str, ...] = ()  # the portals to which somebody listens
     window: s.TypeExpr | None = None  # the type of the window that functions look at
+    ahead: int | None = None  # how many items a firing looks at, where that is the same throughout
     given: s.TypeExpr | None = None  # where a firing asks for items: the type of the list of what it gives
 
 
@@ -208,8 +209,10 @@ class ExpressionWriter:
                 return self.setting.param(value)
             case ty.Peek(_, index):
                 assert self.cursor is not None  # noqa: S101 - only work functions peek
-                at = self.behind(index)
-                return s.Index(s.Name(self.cursor.window), self.there(at), span=span)
+                known_ = self.asking is None and not self.moves(index)
+                at = self.behind(index, whole=not known_)
+                at = at if known_ else self.looked_at(at, span) if self.asking is None else self.there(at)
+                return s.Index(s.Name(self.cursor.window), at, span=span)
             case ty.Pop():
                 return self.pop(value, used=True)
             case ty.Apply():
@@ -406,27 +409,52 @@ class ExpressionWriter:
 
     # -- items
 
-    def behind(self, index: ty.Expr) -> s.Expr:
-        """The position in the window of an item behind the next one."""
+    def behind(self, index: ty.Expr, *, whole: bool) -> s.Expr:
+        """The position in the window of an item behind the next one; `whole`: as an i64."""
         assert self.cursor is not None  # noqa: S101 - only work functions peek
         at: s.Expr = self.cursor.at if self.cursor.counter is None else s.Name(self.cursor.counter)
         found = self.widened(index)
         if found is not None:
             return plus(at, found)
         narrow = self.narrow(index)
-        if known(at) == 0:
+        if known(at) == 0 and not whole:
             return narrow
         return plus(s.Call("i64", (narrow,)), at)
 
     def there(self, at: s.Expr) -> s.Expr:
         """A position in the window at which there is an item: where firings ask for them, the try ends else."""
-        if self.asking is None:
-            return at
         assert self.cursor is not None  # noqa: S101 - only work functions see items
+        assert self.asking is not None  # noqa: S101 - the caller has seen to it
         place = s.Name(self.unused("t"))
         self.put(s.Let(place.name, s.TypeName("i64"), at))
         size = s.Call("len", (s.Name(self.cursor.window),))
         self.put(s.If(s.Binary(">=", place, size), s.Block(self.asking.leave), None))
+        return place
+
+    def moves(self, index: ty.Expr) -> bool:
+        """Whether data say how far a firing looks."""
+        return any(seen.of(index) is None for seen in self.seen) and any(
+            isinstance(node, ty.Local | ty.Pop | ty.Peek | ty.Call)
+            or (isinstance(node, ty.Field) and node.name in self.changed)
+            for node in walk(index)
+        )
+
+    def looked_at(self, at: s.Expr, span: Span | None) -> s.Expr:
+        """A position in the window, compared with the rate, so that a trap can name that and not an array's index."""
+        assert self.cursor is not None  # noqa: S101 - only work functions see items
+        place = s.Name(self.unused("t"))
+        self.put(s.Let(place.name, s.TypeName("i64"), at))
+        size = s.Call("len", (s.Name(self.cursor.window),))
+        beyond = s.Binary("or", s.Binary("<", place, s.Int(0)), s.Binary(">=", place, size))
+        rate = (
+            "its `peek` rate"
+            if self.setting.ahead is None
+            else f"its `peek` rate, which is {self.setting.ahead}"
+        )
+        text = (
+            f"a firing looks beyond {rate}: write a larger one, or `peek *`, which waits for what it asks for"
+        )
+        self.put(s.If(beyond, s.Block((s.Trap(text, span=span),)), None))
         return place
 
     def enough(self, value: ty.Call) -> None:
@@ -448,7 +476,8 @@ class ExpressionWriter:
             beyond = s.Binary(">=", counter, s.Call("len", (s.Name(cursor.window),)))
             text = "a firing takes more items than its `pop` rate"
             self.put(s.If(beyond, s.Block((s.Trap(text, span=value.span),)), None))
-        item = s.Index(s.Name(cursor.window), self.there(counter), span=value.span)
+        at = counter if self.asking is None else self.there(counter)
+        item = s.Index(s.Name(cursor.window), at, span=value.span)
         found = self.pin(item, value.type) if used else item
         self.put(s.Assign(counter, s.Binary("+", counter, s.Int(1)), span=value.span))
         return found

@@ -426,7 +426,7 @@ class Helper(s.Node):
 
 @frozen
 class Work(s.Node):
-    """What one firing does. A rate that is not written is None; `free`: the push rate is not fixed, `asks`: the pop rate."""
+    """What one firing does. A rate that is not written is None; `free`: the push rate is not fixed, `asks`: `pop` or `peek`."""
 
     pop: Expr | None
     peek: Expr | None

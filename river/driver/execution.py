@@ -274,8 +274,10 @@ def traps_told() -> Generator[None]:
 
 def trap_diagnostic(trap: Trap) -> Diagnostic:
     """A trap for people: its place and reason, and the item that was being handled."""
+    from river.lang.types import UNIT
+
     found = trap.diagnostic()
-    if trap.item is None:
+    if trap.item is None or trap.item[0] == UNIT:  # a tick of a clock says nothing
         return found
     from river.io.encode import encoder
 

@@ -171,7 +171,9 @@ class Tables:
                     words = scanner.words.get(kind or "")
                     if words is not None:
                         word = found.group()
-                        kind = words[0].get(word) or words[1].get(word.lower()) or kind
+                        other = words[0].get(word) or words[1].get(word.lower())
+                        if other is not None and self._takes(stack[:], other, end):
+                            kind = other
                     break
                 at, kind = stop, last
             if at == length:

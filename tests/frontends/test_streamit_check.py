@@ -4,6 +4,7 @@ import pytest
 
 from frontends.streamit import FRONTEND
 from frontends.streamit import typed as ty
+from frontends.streamit.parse import NO_ARRAYS
 from river.diagnostics import Diagnostic, Rejected, Severity, render
 from river.lang import types as t
 from river.source import Source
@@ -227,6 +228,11 @@ WRONG = [
         a_filter("int f(int[][3] a) { return 1; } work pop 1 push 1 { push(f({{1}}) + pop()); }"),
     ),
     (
+        "streamit-unknown-type",
+        "integer",
+        a_filter("integer f(int[] a) { return a[0]; } work pop 1 push 1 { push(pop()); }"),
+    ),
+    (
         "streamit-unknown-name",
         "b",
         a_filter("int f(int[] a) { return b; } work pop 1 push 1 { push(pop()); }"),
@@ -259,7 +265,8 @@ WRONG = [
         None,
         a_filter("work push [1, 2] { int n = pop(); if (n > 0) n += pop(); push(n); }"),
     ),
-    ("streamit-rate", "peek *", a_filter("work pop 1 peek * push 1 { push(peek(peek(0))); pop(); }")),
+    ("streamit-rate", None, a_filter("work pop 2 peek * push 1 { push(peek(peek(0))); pop(); }")),
+    ("streamit-peek-rate", "2", a_filter("work pop 1 peek [1, 2] push 1 { push(peek(2)); pop(); }")),
     ("streamit-rate", "pop 1", a_filter("work pop 1 pop 1 push 1 { push(pop()); }")),
     ("streamit-rate", "pop 1", "void->int filter F { work pop 1 push 1 { push(1); } }"),
     ("streamit-rate", "F", a_filter("work push 1 { push(1); }")),
@@ -293,7 +300,15 @@ WRONG = [
     (
         "streamit-parts",
         "P",
-        (f"{ONE} int->int feedbackloop P {{ join roundrobin; body One; split roundrobin; enqueue 1; }}"),
+        (f"{ONE} int->int feedbackloop P {{ join roundrobin; body One; loop One; enqueue 1; }}"),
+    ),
+    ("streamit-parts", "P", "int->int feedbackloop P { join roundrobin; split roundrobin; enqueue 1; }"),
+    (
+        "streamit-parts",
+        "body One;",
+        (
+            f"{ONE} int->int feedbackloop P {{ join roundrobin; body One; body One; split roundrobin; enqueue 1; }}"
+        ),
     ),
     (
         "streamit-connection",
@@ -432,6 +447,16 @@ def test_errors_of_functions_of_the_operator_language() -> None:
         ),
         (work("int x[2][3];"), "for instance `int[2][3] x`"),
         (work("push(2147483648); pop();"), "as bits of an int: `0x80000000`"),
+        (f"{ONE} int->int pipeline P {{ One; }}", "write `add One;`"),
+        (f"{ONE} int->int pipeline P {{ add One; One(); }}", "write `add One();`"),
+        (f"{ONE} int->int pipeline P {{ body One; }}", "write `add`"),
+        (
+            f"{ONE} int->int feedbackloop P {{ join roundrobin; add One; split roundrobin; enqueue 1; }}",
+            "write `body` or `loop`: what goes on, or back",
+        ),
+        (f"{ONE} int->int pipeline P {{ portal<One>[2] p; add One; }}", NO_ARRAYS),
+        (f"{ONE} int->int pipeline P {{ portal<One> p; add One to p[0]; }}", NO_ARRAYS),
+        (f"{ONE} int->int filter F(portal<One>[2] p) {{ work pop 1 push 1 {{ push(pop()); }} }}", NO_ARRAYS),
     ],
 )
 def test_what_would_be_right_is_said(text: str, line: str) -> None:

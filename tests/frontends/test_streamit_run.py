@@ -355,6 +355,40 @@ def test_a_firing_that_takes_too_much_is_a_trap() -> None:
     assert found.span.text == "2"
 
 
+@pytest.mark.parametrize(
+    ("given", "index", "said"),
+    [
+        ("peek 3", "n", "its `peek` rate, which is 3:"),
+        ("peek 3", "at(n)", "its `peek` rate, which is 3:"),
+        ("", "n", "its `peek` rate, which is 1:"),
+    ],
+)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_firing_that_looks_too_far_is_told_its_rate(
+    given: str, index: str, said: str, backend: str
+) -> None:
+    text = f"""int->int filter F {{
+      int at(int n) {{ return n; }}
+      work pop 1 {given} push 1 {{ int n = 0; while (peek({index}) != 9) n++; push(n); pop(); }}
+    }}"""
+    assert output(text, [9, 9, 9]) == [0] * (1 if given else 3)
+    with pytest.raises(Rejected) as refused:
+        river.compile(text, lang="streamit").run({"input": [1, 2, 3, 9]}, backend=backend)
+    (found,) = refused.value.diagnostics
+    assert found.span is not None
+    assert found.span.text.startswith("peek(")
+    assert f"a firing looks beyond {said}" in found.message
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_trap_of_a_source_names_no_item(backend: str) -> None:
+    text = "void->int filter F { int n; work push 1 { push(2 / (1 - n++)); } }"
+    with pytest.raises(Rejected) as refused:
+        river.compile(text, lang="streamit").run({}, iterations=3, backend=backend)
+    (found,) = refused.value.diagnostics
+    assert [note.message for note in found.notes] == ["in `F`"]
+
+
 def test_a_firing_that_gives_too_little_is_a_trap_at_the_rate() -> None:
     text = "int->int filter F { work pop 1 push 3 { for (int i = pop(); i > 0; i--) push(i); } }"
     assert output(text, [3]) == [3, 2, 1]
@@ -561,6 +595,44 @@ def test_a_firing_may_ask_for_items(backend: str) -> None:
     results = river.compile(text, lang="streamit").run({"input": items}, backend=backend)
     assert results["output"]["value"].to_pylist() == [0, 1, 2, 2, 2, 2, 2, 3, 1, 0]
     assert "".join(results["stdout"]["value"].to_pylist()) == "1: 0\n2: 1\n3: 2\n4: 3\n5: 1\n6: 0\n"
+
+
+def test_a_firing_may_look_as_far_as_it_asks_for() -> None:
+    text = "int->int filter F { work pop 1 peek * push 1 { int n = 0; while (peek(n) != 3) n++; push(n); pop(); } }"
+    assert output(text, [0, 3, 1, 2, 3, 3, 0]) == [1, 0, 2, 1, 0, 0]
+    assert output(text.replace("while (peek(n) != 3) n++;", "n = peek(2);"), [1, 2, 3, 4]) == [3, 4]
+
+
+def test_of_a_range_of_what_a_firing_looks_at_the_most_counts() -> None:
+    text = "int->int filter F { work pop 1 peek [1, 2, 3] push 1 { push(peek(peek(0))); pop(); } }"
+    assert output(text, [0, 1, 2, 0, 2, 7]) == [0, 2, 2, 0]
+
+
+def test_what_a_loop_leaves_out_passes_items_as_they_are() -> None:
+    text = """int->int feedbackloop L {
+      join roundrobin(1, 1);
+      body int->int filter { work pop 2 push 2 { int sum = pop() + pop(); push(sum); push(sum); } };
+      loop Identity<int>;
+      split roundrobin(1, 1);
+      enqueue 0;
+    }"""
+    assert output(text.replace("loop Identity<int>;", ""), [1, 2, 3]) == [1, 3, 6]
+    text = (
+        text.replace("body", "loop", 1)
+        .replace("loop Identity<int>;", "")
+        .replace("pop 2 push 2", "pop 1 push 1")
+    )
+    text = text.replace("pop() + pop(); push(sum);", "pop() + 1;")
+    assert output(text, [1, 2, 3]) == [1, 2, 3]
+
+
+def test_words_of_the_operator_language_are_names() -> None:
+    text = """
+      struct In { int in; }
+      int->In filter A { work pop 1 push 1 { In to; to.in = pop(); push(to); } }
+      In->int filter B { In in; work pop 1 push 1 { In out = pop(); push(out.in + in.in); in = out; } }
+      int->int pipeline Main { add A; add B; }"""
+    assert output(text, [1, 2, 3]) == [1, 3, 5]
 
 
 def test_what_a_try_has_done_counts_only_with_enough_items() -> None:

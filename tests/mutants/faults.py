@@ -842,6 +842,23 @@ FRONTENDS: Final = (
         "tests/frontends/test_streamit_run.py::test_a_firing_that_takes_too_much_is_a_trap",
     ),
     Mutant(
+        "words-that-the-grammar-has-elsewhere",
+        "a word that a rule has somewhere else is no name where only a name can stand",
+        "river/lang/lalr.py",
+        "if other is not None and self._takes(stack[:], other, end):",
+        "if other is not None:",
+        "tests/frontends/test_streamit_run.py::test_words_of_the_operator_language_are_names",
+        raises="Rejected",
+    ),
+    Mutant(
+        "beyond-the-window",
+        "a firing that looks too far is told of an index of an array that its program does not have",
+        "frontends/streamit/translate_expressions.py",
+        's.Binary(">=", place, size))',
+        's.Binary(">", place, size))',
+        "tests/frontends/test_streamit_run.py::test_a_firing_that_looks_too_far_is_told_its_rate",
+    ),
+    Mutant(
         "part-of-a-joiners-turn",
         "a steady state may end within a turn of a joiner",
         "frontends/streamit/balance.py",
