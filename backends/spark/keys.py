@@ -172,11 +172,10 @@ class _Path:
         op = instance.operator
         return all(row_type(end.type) is not None for end in (*op.ports, *op.outs)) and len(op.outs) == 1
 
-    def gathers(self, instance: Instance, kept: typed.Expr) -> bool:
+    def gathers(self, instance: Instance, kept: typed.MakeRecord) -> bool:
         """Rows become deltas, whose fields are some of theirs."""
         initial = {variable.name: variable.initial for variable in self.graph.variables}
-        assert isinstance(kept, typed.MakeRecord)  # noqa: S101 - of rows
-        assert isinstance(kept.type, t.Record)  # noqa: S101 - the same
+        assert isinstance(kept.type, t.Record)  # noqa: S101 - of rows
         self.timed = True
         alive: dict[str, KeyColumns] = {}
         for (name, _), value in zip(kept.type.fields, kept.values, strict=True):

@@ -211,7 +211,7 @@ def _given(graph: Graph, name: str) -> SentRow:
     return SentRow((), ListText((((), value),)), whole=True) if whole else SentRow((), value, whole=False)
 
 
-def _gathers(graph: Graph, instance: Instance, kept: typed.Expr, item: SentRow) -> SentRow:
+def _gathers(graph: Graph, instance: Instance, kept: typed.MakeRecord, item: SentRow) -> SentRow:
     """What a row brings to the delta of its instant."""
     initial = {variable.name: variable.initial for variable in graph.variables}
     op = instance.operator

@@ -20,13 +20,13 @@ from river.lang.trees import effect, nodes
 from river.lang.values import BOUNDS
 
 
-def gathered(op: typed.Operator | typed.Extern) -> typed.Expr | None:
+def gathered(op: typed.Operator | typed.Extern) -> typed.MakeRecord | None:
     """What is kept of each row, which is slot 0, if all that `op` does is to gather rows; else None."""
     return None if isinstance(op, typed.Extern) else _gathered(Same(op))
 
 
 @lru_cache(1_000)
-def _gathered(same: Same[typed.Operator]) -> typed.Expr | None:
+def _gathered(same: Same[typed.Operator]) -> typed.MakeRecord | None:
     op = same.value
     match op:
         case typed.Operator(
@@ -43,7 +43,11 @@ def _gathered(same: Same[typed.Operator]) -> typed.Expr | None:
         case (
             _,
             _,
-            typed.Do(typed.Apply(_, push, (typed.State(), typed.MakeRecord() as value), _) as put),
+            typed.Do(
+                typed.Apply(
+                    _, push, (typed.State(), typed.MakeRecord() | typed.Local(_, 0) as value), _
+                ) as put
+            ),
         ) if effect(put).pushes:
             pass
         case _:
@@ -52,7 +56,15 @@ def _gathered(same: Same[typed.Operator]) -> typed.Expr | None:
     assert place is not None  # noqa: S101 - it has the field
     wanted = _takes(place, typed.Apply(_ANY, push, (_ROWS, value))), _passes(BOUNDS[tau][1])
     stateless = not any(isinstance(node, typed.State | typed.Call) for node in nodes(value))
-    return value if (_shape(body), _shape(marked)) == tuple(map(_shape, wanted)) and stateless else None
+    if (_shape(body), _shape(marked)) != tuple(map(_shape, wanted)) or not stateless:
+        return None
+    return value if isinstance(value, typed.MakeRecord) else _by_fields(item, value)
+
+
+def _by_fields(type_: t.Record, row: typed.Expr) -> typed.MakeRecord:
+    """A whole row, made of its fields: so all that is kept has one form."""
+    values = (typed.Get(part, row, place, name) for place, (name, part) in enumerate(type_.fields))
+    return typed.MakeRecord(type_, tuple(values), tuple(range(len(type_.fields))))
 
 
 _ANY = t.UNIT  # of the parts below: a tree that has been checked has the types that fit

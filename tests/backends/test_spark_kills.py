@@ -178,6 +178,19 @@ print("done", flush=True)
 """
 
 
+SMALL = """
+from backends.spark import continuous, parts
+continuous.SMALL, parts.LEAST = 0, 1
+"""
+"""Said before `FOLLOWS`: however few rows an epoch has, several tasks read them, and several have the keys."""
+
+GROUPED = """
+a: {k: int; v: int} stream by v;
+o: relation = select k, count(*) as n, sum(v) as total from a[range 100] group by k;
+"""
+"""Rows go out of the window in files, and epochs, that come later."""
+
+
 class Arrivals:
     """Files that come, a few rows in each."""
 
@@ -209,24 +222,55 @@ def test_runs_that_follow_a_folder(
     victim: str, spark: Cluster, settings: dict[str, str], tmp_path: Path
 ) -> None:
     random = chance("kills", victim)
-    arrivals = Arrivals(tmp_path / "in", random)
-    (tmp_path / "out.csv").mkdir()
     (tmp_path / "p.river").write_text(NUMBERED)
-    state, killer = tmp_path / "state", Killer(spark, victim, random)
+    files, written = followed(FOLLOWS, tmp_path / "p.river", Killer(spark, victim, random), settings, random)
+    expected: list[list[int]] = []
+    totals: dict[int, int] = {}
+    for n, (k, v) in enumerate(lines_of(files), 1):
+        totals[k] = totals.get(k, 0) + v
+        expected.append([n, k, v, totals[k]])
+    assert lines_of(written) == expected
+    assert lines_of(sorted(written)) == expected
+
+
+@pytest.mark.parametrize("victim", VICTIMS)
+def test_runs_that_follow_a_folder_whose_keys_are_divided(
+    victim: str, spark: Cluster, settings: dict[str, str], tmp_path: Path
+) -> None:
+    random = chance("kills by key", victim)
+    (tmp_path / "p.cql").write_text(GROUPED)
+    files, written = followed(
+        SMALL + FOLLOWS, tmp_path / "p.cql", Killer(spark, victim, random), settings, random
+    )
+    (tmp_path / "all.csv").write_text("k,v\n" + "".join(f"{k},{v}\n" for k, v in lines_of(files)))
+    wanted = tmp_path / "wanted.csv"
+    river.load(str(tmp_path / "p.cql")).run({"a": str(tmp_path / "all.csv")}, {"o": str(wanted)})
+    assert len(written) > len(river.epochs(tmp_path / "state"))
+    assert known("p.cql", written) == known("p.cql", [wanted])
+
+
+def followed(
+    script: str, program: Path, killer: Killer, settings: dict[str, str], random: Random
+) -> tuple[list[Path], list[Path]]:
+    """What a run that follows a folder has read, in order, and written, while processes were killed."""
+    spark, place = killer.spark, program.parent
+    arrivals = Arrivals(place / "in", random)
+    (place / "out.csv").mkdir()
+    state = place / "state"
     told = {
-        "program": str(tmp_path / "p.river"), "folder": f"{tmp_path}/in/", "out": f"{tmp_path}/out.csv/", "state": str(state),
+        "program": str(program), "folder": f"{place}/in/", "out": f"{place}/out.csv/", "state": str(state),
         "settings": {**settings, "spark.master": spark.address},
     }  # fmt: skip
-    driver = Driver(FOLLOWS, spark, **told)
+    driver = Driver(script, spark, **told)
     try:
         for _ in range(CASES):
             goes_on(driver, arrivals, state)
             until_moment(random.random(), arrivals.come)
             killer.kill(driver.process)
-            if victim == "driver":
+            if killer.victim == "driver":
                 driver.close()
                 spark.tidy()
-                driver = Driver(FOLLOWS, spark, **told)
+                driver = Driver(script, spark, **told)
         arrivals.come()
         until_all(lambda: len(files_of(state)) == arrivals.count)
         driver.say("stop")
@@ -236,15 +280,10 @@ def test_runs_that_follow_a_folder(
         spark.tidy()
     files = files_of(state)
     assert sorted(files) == sorted(arrivals.folder.glob("[!.]*"))
-    expected: list[list[int]] = []
-    totals: dict[int, int] = {}
-    for n, (k, v) in enumerate(lines_of(files), 1):
-        totals[k] = totals.get(k, 0) + v
-        expected.append([n, k, v, totals[k]])
-    assert sorted(row[2] for row in expected) == [*range(arrivals.rows)]
-    written = [tmp_path / "out.csv" / f for each in river.epochs(state) for f, _ in each.outputs.get("o", ())]
-    assert lines_of(written) == expected
-    assert lines_of(sorted(written)) == expected
+    assert sorted(v for _, v in lines_of(files)) == [*range(arrivals.rows)]
+    return files, [
+        place / "out.csv" / f for each in river.epochs(state) for f, _ in each.outputs.get("o", ())
+    ]
 
 
 def files_of(state: Path) -> list[Path]:

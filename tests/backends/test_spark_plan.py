@@ -109,6 +109,16 @@ def test_the_flights_are_divided_by_airport() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "query", ["select k, count(*) as n, sum(v) as t from a[range 9] group by k", "select * from a[range 9]"]
+)
+def test_queries_that_read_all_columns_are_divided_too(query: str) -> None:
+    """What is gathered of each row is the whole row then, not some of its fields."""
+    text = f"a: {{k: int; v: int}} stream by v; o: relation = {query};"
+    found = plan(compile_source(Source("q.cql", text)).graph, Platform(2), Options()).show()
+    assert "in epochs: state in channels of keys: by (k" in found
+
+
 CASES = {
     "a chain without state is one map": (
         "(a) <- keep(i); (o) <- keep(a);",
