@@ -749,6 +749,8 @@ class Checker:
                 else f"a `{spelled(wanted)}` must be returned"
             )
             raise self.report.error("sawzall-return", message, span)
+        if isinstance(value, s.Name) and (known := names.known(value.name)) and known.what == "variable":
+            names.empty.discard(known.index)  # `u: T; return u;` is how a function says that it has no result
         node = None if value is None or wanted is None else self.exprs.check(value, wanted)
         names.sure = None
         return z.Return(node, span=span)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from frontends.sawzall import syntax as a
 from frontends.sawzall import typed as z
 from frontends.sawzall.names import Known
+from frontends.sawzall.operations import named
 from frontends.sawzall.types import BASIC, PACKED, Proto, Recursive, plain, spelled
 from river.classes import evolve
 from river.diagnostics import closest
@@ -151,13 +152,18 @@ def tags(checker: Checker, expr: a.TupleType) -> tuple[object, ...]:
         seen[part.tag] = part.name
         if part.value is not None:
             value = checker.exprs.check(part.value, checker.type(part.type))
-            if isinstance(value, z.Constant):
-                defaults[-1] = value.value
-            else:
-                hint = "a literal is known"
-                checker.report.warn(
-                    "sawzall-default", "this value is not known here, and ignored", value.span, hint
-                )
+            match value:
+                case z.Constant():
+                    defaults[-1] = value.value
+                case z.Apply(_, operation, (z.Constant(_, str(text)),)) if operation == named(
+                    "bytes", (t.STRING,)
+                ):
+                    defaults[-1] = text.encode()
+                case _:
+                    hint = "a literal is known"
+                    checker.report.warn(
+                        "sawzall-default", "this value is not known here, and ignored", value.span, hint
+                    )
     bare = next((part for part in expr.fields if part.tag is None), None)
     if bare is not None and (seen or expr.word == "parsedmessage"):
         raise checker.report.error("sawzall-tag", "this field has no tag", bare.span, "all have one, or none")

@@ -21,7 +21,6 @@ _BEGIN: Final = r"(?:^|[;{(])\s*(?:const\s+)?"
 _FUNCTION: Final = r"a function is declared `\1: function(a: int): int { ... };`"
 _BRANCH: Final = "a branch has a statement: `;` does nothing"
 _ELSE: Final = "`else` stands behind the statement of its `if`, without `;` between"
-_QUANTIFIERS: Final = r"each has a declaration of its own: `\1: each int; \2: each int;`"
 _CHOICE: Final = "a choice is a statement, `if (c) ...; else ...;`, also as a value: `?{ if (c) result a; else result b; }`"
 
 _HABITS: Final = tuple(
@@ -51,7 +50,6 @@ _HABITS: Final = tuple(
         (r"\b(?:default|case\b.*)\s*:\s*$", r"\}|case\b|default\b", _BRANCH),
         (r"\bcase\b[^:]*:\s*default\s*:\s*$", r"", _BRANCH),
         (r"", r"else\b", _ELSE),
-        (r"\bwhen\s*\((?:.*;)?\s*(\w+)\s*$", r",\s*(\w+)", _QUANTIFIERS),
         (r"(?:^|[;{})])\s*(?:\w+)\s+$", r"(\w+)\s*(?:\[.*\]\s*)?<-", r"a value is sent by `emit \1 <- value;`"),
         (r"(?:^|[;{}])\s*(?:function|func|def|fn)\s+$", r"(\w+)\s*\(", _FUNCTION),
         (r"\belse\s*$", r"", _ELSE),

@@ -250,8 +250,14 @@ def _quotient(args: Args, types: Types) -> s.Expr:
     return s.Binary("/", *args) if types[0] == t.F64 else s.Call("div.trunc.wrap", args)
 
 
-def _by_zero(args: Args, _types: Types) -> s.Expr:
-    return s.Binary("==", args[1], s.Int(0))
+def _remainder(args: Args, types: Types) -> s.Expr:
+    if types[0] == t.TIME:
+        return s.Call("time", (s.Call("rem.trunc.wrap", tuple(s.Call("micros", (arg,)) for arg in args)),))
+    return s.Call("rem.trunc.wrap", args)
+
+
+def _by_zero(args: Args, types: Types) -> s.Expr:
+    return s.Binary("==", s.Call("micros", (args[1],)) if types[0] == t.TIME else args[1], s.Int(0))
 
 
 def _negation(args: Args, types: Types) -> s.Expr:
@@ -570,7 +576,7 @@ OPERATORS: tuple[Operation, ...] = (
         "division by zero",
         _by_zero,
     ),
-    Operation("%", _alike(2, INTEGERS), _call("rem.trunc.wrap"), "remainder", "division by zero", _by_zero),
+    Operation("%", _alike(2, (*INTEGERS, t.TIME)), _remainder, "remainder", "division by zero", _by_zero),
     Operation(
         "&",
         _alike(2, (*INTEGERS, t.BOOL)),

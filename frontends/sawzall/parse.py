@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import chain
 from pathlib import Path
 from time import time_ns
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
@@ -389,12 +390,13 @@ class SawzallBuilder(TypesBuilder, ExprBuilder):
 
     def when_stmt(self, tree: Tree[Token], args: Args) -> z.Stmt:
         *quantifiers, cond, body = args
-        return z.When(tuple(quantifiers), cond, _body(body), span=self.span(tree))
+        return z.When(tuple(chain.from_iterable(quantifiers)), cond, _body(body), span=self.span(tree))
 
-    def quantifier(self, tree: Tree[Token], args: Args) -> z.Quantifier:
-        name, quantity, type_ = args
+    def quantifier(self, tree: Tree[Token], args: Args) -> tuple[z.Quantifier, ...]:
+        *names, quantity, type_ = args
         words: dict[str, z.Quantity] = {"some": "some", "each": "each", "all": "all"}
-        return z.Quantifier(str(name), words[quantity], type_, span=self.span(tree))
+        span = self.span(tree)
+        return tuple(z.Quantifier(str(name), words[quantity], type_, span=span) for name in names)
 
     def declare(self, tree: Tree[Token], args: Args) -> z.Stmt:
         return z.Declare(str(args[0]), args[1], args[2], span=self.span(tree))

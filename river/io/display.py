@@ -7,12 +7,13 @@ right. Control characters are shown as escapes, none as nothing; values without 
 from __future__ import annotations
 
 import unicodedata
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from river.io import scalars
 from river.io.encode import encoder
 from river.io.schema import columns
-from river.lang.types import STRING, Decimal, List, Map, Optional, Primitive, Record, Type
+from river.lang.types import Decimal, List, Map, Optional, Primitive, Record, Type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -65,51 +66,58 @@ def display(type_: Type) -> Callable[[Any], str]:
 
 
 def entries(name: str, type_: Type, index: int) -> Callable[[Sequence[Any]], str]:
-    """The function from items to lines `name[a][b] = c, d`; the first `index` fields are in brackets."""
-    texts = [entry(of) for _, of in columns(type_)]
+    """The function from items to lines `name[a, b] = c, d`, as szl writes tables; the first `index` fields are in brackets."""
+    texts = [_cells(of) for _, of in columns(type_)]
     single = not isinstance(type_, Record)
 
     def line(item: Any) -> str:
         cells = [text(value) for text, value in zip(texts, (item,) if single else item, strict=True)]
-        keys = "".join(f"[{cell}]" for cell in cells[:index]) or "[]"
-        return f"{name}{keys} = {', '.join(cells[index:])}\n"
+        keys, values = (", ".join(chain.from_iterable(part)) for part in (cells[:index], cells[index:]))
+        return f"{name}[{keys}] = {values}\n"
 
     return lambda items: "".join(map(line, items))
 
 
-def entry(type_: Type) -> Callable[[Any], str]:
-    """The function from values to what they are in such a line: compound ones in braces, their texts in quotes."""
+def _cells(type_: Type) -> Callable[[Any], list[str]]:
+    """The function from values to their texts: a record is its fields, one beside the other, and has braces inside of others."""
     match type_:
         case Optional(inner):
-            some = entry(inner)
-            return lambda value: "undefined" if value is None else some(value)
+            some = _cells(inner)
+            return lambda value: ["undefined"] if value is None else some(value)
         case Record(fields):
-            parts = [_inside(of) for _, of in fields]
-            return lambda value: _braces([text(v) for text, v in zip(parts, value, strict=True)], "{}")
+            parts = [_cells(of) for _, of in fields]
+            return lambda value: [cell for text, v in zip(parts, value, strict=True) for cell in text(v)]
         case List(item):
             one = _inside(item)
-            return lambda value: _braces([one(v) for v in value], "{}")
+            return lambda value: ["{ " + ", ".join(map(one, value)) + " }"]
         case Map(key, of):
-            name, one = _inside(key), _inside(of)
-            return lambda value: _braces([f"{name(k)}: {one(v)}" for k, v in value.items()], "{:}")
-        case Primitive("f64"):
-            return _real
+            word, one = _inside(key), _inside(of)
+            return lambda value: [
+                "{ " + ", ".join(f"{word(k)}: {one(v)}" for k, v in value.items()) + " }" if value else "{:}"
+            ]
         case _:
-            return scalars.formatter(type_) if scalars.is_scalar(type_) else encoder(type_)
-
-
-def _real(value: float) -> str:
-    """A float in at most 15 digits, with a point or an exponent, as szl writes it."""
-    text = f"{value:.15g}"
-    return text if any(sign in text for sign in ".en") else text + ".0"
+            text = _plain(type_)
+            return lambda value: [text(value)]
 
 
 def _inside(type_: Type) -> Callable[[Any], str]:
-    return encoder(type_) if type_ == STRING else entry(type_)
+    cells = _cells(type_)
+    if isinstance(type_, Record):
+        return lambda value: "{ " + ", ".join(cells(value)) + " }"
+    return lambda value: cells(value)[0]
 
 
-def _braces(parts: list[str], empty: str) -> str:
-    return "{ " + ", ".join(parts) + " }" if parts else empty
+def _plain(type_: Type) -> Callable[[Any], str]:
+    """The function from basic values to what szl writes of them: at most 15 digits, the microseconds of times, bytes as text."""
+    match type_:
+        case Primitive("f64"):
+            return lambda value: f"{value:.15g}"
+        case Primitive("bytes"):
+            return lambda value: bytes(value).decode(errors="replace")
+        case Primitive("time"):
+            return str
+        case _:
+            return scalars.formatter(type_) if scalars.is_scalar(type_) else encoder(type_)
 
 
 def _is_number(type_: Type) -> bool:

@@ -215,10 +215,6 @@ def test_what_is_missing_is_not_lost_among_operators() -> None:
         ("a: array[int] of int;", "an array has the type `array of int`"),
         ("t := s[1:];", "a part up to the end is `s[1:$]`"),
         ("t := s[:1];", "a part from the beginning is `s[0:...]`"),
-        (
-            "when (i, j: each int; a[i] == b[j]) ;",
-            "each has a declaration of its own: `i: each int; j: each int;`",
-        ),
         ("switch (1) { case 1: ; default: }", "a branch has a statement"),
         ("switch (1) { case 1: default: ; }", "a branch has a statement"),
         (

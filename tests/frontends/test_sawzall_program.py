@@ -251,11 +251,34 @@ def test_tables_say_where_their_values_go(backend: str, tmp_path: Path) -> None:
     lines = out.splitlines()
     assert lines[0] == "hello|"
     assert lines[1:] == [
-        'lists[] = { "a b" }, {:}', "count[a] = 0.5", "best[k] = <0008>, 2", "best[k] = <0007>, 1"
+        "lists[] = { a b }, {:}", "count[a] = 0.5", "best[k] = <0008>, 2", "best[k] = <0007>, 1"
     ]  # fmt: skip
     assert {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()} == {
         "x/one.txt": "1-z\n3-x\n", "x/two.txt": "2-y\n", "raw7": "ab",
     }  # fmt: skip
+
+
+ENTRIES = """
+a: table sum[c: string][{ h: int, tz: string }] of { n: int, rev: float };
+emit a["c"][{ 1, "utc" }] <- { 2, 0.5 };
+l: table collection[t: time] of { string, array of { int, { string, bool } } };
+emit l[5T] <- { "x y", { { 1, { "q", true } }, { 2, { "", false } } } };
+m: table collection of map [string] of array of float;
+emit m <- { "k": { 1.0, 0.1 + 0.2 }, "e": {} };
+b: table collection[fingerprint] of bytes;
+emit b[0x10P] <- B"r\\xe9w";
+"""
+
+
+def test_entries_are_lines_as_szl_writes_them(tmp_path: Path) -> None:
+    script = tmp_path / "entries.szl"
+    script.write_text(ENTRIES)
+    status, out, err = shown(str(script), "--backend", "reference", "--format", "entries")
+    assert (status, err) == (0, "")
+    assert out.splitlines() == [
+        "l[5] = x y, { { 1, q, true }, { 2, , false } }", "m[] = { k: { 1, 0.3 }, e: {  } }", "b[16] = r\ufffdw",
+        "a[c, 1, utc] = 2, 0.5",
+    ]  # fmt: skip
 
 
 WEIGHTS = """
