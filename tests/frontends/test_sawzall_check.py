@@ -221,7 +221,7 @@ def test_whole_programs(text: str, codes: list[str]) -> None:
         ("q: table topp(3) of int;", "did you mean `top`?"),
         ("x := 30 * MINUTE;", "a time is a number by `int(t)`, a number of microseconds a time by `time(n)`"),
         (
-            "x := now() % HOUR;",
+            "x := now() / HOUR;",
             "a time is a number by `int(t)`, a number of microseconds a time by `time(n)`",
         ),
         (

@@ -2366,6 +2366,22 @@ BLOCKS: Final = (
         "1",
         "tests/backends/test_multicore.py::test_fission_written_out_keeps_order[3]",
     ),
+    Mutant(
+        "one-quantifier-of-a-declaration",
+        "quantifiers that share a declaration are all there",
+        "frontends/sawzall/parse.py",
+        "for name in names)",
+        "for name in names[:1])",
+        "tests/frontends/test_sawzall_program.py::test_scripts_hold[when.szl-reference]",
+    ),
+    Mutant(
+        "records-in-lists-without-braces",
+        "records in lists have braces of their own in lines of entries",
+        "river/io/display.py",
+        "    if isinstance(type_, Record):\n        return lambda value",
+        "    if False:\n        return lambda value",
+        "tests/frontends/test_sawzall_program.py::test_entries_are_lines_as_szl_writes_them",
+    ),
 )
 
 FAULTS: Final = (
