@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 RARE: Final = "!prof !0"  # weights of a branch whose first side is not taken
 
-METADATA: Final = '!0 = !{!"branch_weights", i32 1, i32 100000}\n'
+UNROLLED: Final = "!llvm.loop !1"  # the last jump of a loop that the optimiser is to write out turn by turn
+
+METADATA: Final = '!0 = !{!"branch_weights", i32 1, i32 100000}\n!1 = distinct !{!1, !2}\n!2 = !{!"llvm.loop.unroll.full"}\n'
 
 _DECLARED: Final = {line.partition("@")[2].partition("(")[0]: line for line in [
     "declare i64 @llvm.ctlz.i64(i64, i1)", "declare i64 @llvm.cttz.i64(i64, i1)", "declare i64 @llvm.bswap.i64(i64)",

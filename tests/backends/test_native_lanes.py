@@ -224,6 +224,24 @@ def test_the_last_rows(peek: int, pop: int, push: int) -> None:
             found.clear()
 
 
+@pytest.mark.parametrize("phases", range(2, 16))
+def test_items_dealt_to_phases_and_gathered(phases: int) -> None:
+    """However many there are, and of whatever size the items: vectors of eight and of sixteen."""
+    for type_, made in (("f32", "w[i] - w[i + 2]"), ("f64", "w[i] - w[i + 2]"), ("bool", "w[i] == w[i + 2]")):
+        text = f"""operator f(x: {type_}) -> (y[push {phases}]: {type_}) {{
+          on x[peek {phases + 2}, pop {phases}](w) {{ for i in 0 .. {phases} {{ emit y {made}; }} }} }}"""
+        in_lanes(operator(text, type_), numbers(type_, 130 * phases + 2, phases))
+
+
+@pytest.mark.optimised
+@pytest.mark.parametrize("turns", [7, 64, 128, 129])
+def test_loops_over_items_of_phases(turns: int) -> None:
+    """Short ones are written out by the optimiser, longer ones divide the index by the number of phases."""
+    text = f"""operator f(x: f32) -> (y[push 1]: f32) {{
+      on x[peek {turns + 3}, pop 5](w) {{ var s: f32 = 0.0; for i in 0 .. {turns} {{ s = s + w[i + 3] * w[i]; }} emit y s; }} }}"""
+    in_lanes(operator(text), numbers("f32", 200 * 5 + turns + 3, turns))
+
+
 def test_the_last_rows_after_a_block_was_done_again() -> None:
     text = """operator f(x: i32) -> (y[push 1]: i32) {
       on x[pop 1](w) { emit y if w[0] == 7 {div.trunc(1, w[0] - 7 + 1)} else {w[0]}; } }"""

@@ -1799,6 +1799,14 @@ NATIVE: Final = (
         "return ends[-1] == rows",
         "tests/backends/test_native_deal.py::test_rows_go_where_their_key_says_and_come_back",
     ),
+    Mutant(
+        "phases-turned-back",
+        "vectors are turned the wrong way round before the items of a phase are put in order",
+        "backends/native/lanes/shuffle.py",
+        "{vectors[(k - step) % count]}",
+        "{vectors[(k + step) % count]}",
+        "tests/backends/test_native_lanes.py::test_items_dealt_to_phases_and_gathered",
+    ),
 )
 
 SPARK: Final = (

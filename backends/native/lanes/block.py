@@ -260,15 +260,16 @@ def _sent_squares(type_: t.Type, count: int, lanes: int) -> int:
 
 
 def _read(body: Body, windows: Sequence[_Window], row: str) -> Iterator[Stream]:
-    """What the next block reads of windows that are dealt by squares, which take a little of many lines.
+    """What the next block reads of windows that are dealt.
 
-    By itself the processor fetches only what is gone through in order.
+    Squares take a little of many lines, and by itself a processor fetches only what is gone through in order. It does so too late
+    where few phases are dealt, since nothing is read while the firings are computed.
     """
     b, f = body.b, body.f
     for window in windows:
         for k, (leaf, _) in enumerate(leaves(window.item)):
             kind = item_kind(leaf)
-            if window.pop >= shuffle.square(kind):
+            if window.pop > 1:
                 next_ = b.op(f"mul nsw i64 {b.op(f'add nsw i64 {row}, {body.lanes}')}, {window.pop}")
                 begin = b.op(f"getelementptr {kind}, ptr {f.columns[window.column + k]}, i64 {next_}")
                 yield Stream(begin, body.lanes * window.pop * item_size(leaf), written=False)

@@ -7,7 +7,7 @@ sides, each under a mask: lanes outside of it keep their variables and do not tr
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Final, assert_never
 
 from backends.native.idioms import if_
 from backends.native.lanes import operations
@@ -25,7 +25,7 @@ from river.classes import define, evolve, field
 from river.lang import typed
 from river.lang import types as t
 from river.lang.check.rates import bounds, emitted
-from river.lang.trees import reached, root
+from river.lang.trees import nodes, reached, root
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from backends.native.lanes.uniformity import Lanes, Path
 
 Names = dict[int, tuple[Vector | LaneValue, int]]
+
+UNROLLED: Final = 128
+"""Turns of a loop that is written out."""
 
 
 @define(eq=False, repr=False)
@@ -447,6 +450,24 @@ class Body(Vectors):
         self.sent[out] = count
         return True
 
+    def by_phases(self, item: typed.For) -> bool:
+        """Whether a short loop reads items that are dealt to phases, by its counter.
+
+        Written out, it need not divide the index of each by their number, which takes longer than to multiply and add.
+        """
+        ends = bounds(item.range) if isinstance(item.range, typed.Counted) else None
+        if ends is None or not 0 < ends[1] - ends[0] <= UNROLLED or self.skipped(item.body):
+            return False
+        return any(
+            isinstance(node, typed.At)
+            and isinstance(node.value, typed.Local)
+            and isinstance(found := self.names.get(node.value.slot, (None, 0))[0], LaneValue)
+            and any(leaf.phases for leaf in found.leaves)
+            and (index := sum_of(node.index)) is not None
+            and item.slots[0] in index.factors
+            for node in nodes(item.body)
+        )
+
     def loop(self, item: typed.For) -> None:
         if self.lent(item):
             return
@@ -457,7 +478,7 @@ class Body(Vectors):
             f.loops[item.loop] = Loop(leave, again, len(f.cleanups))
 
         if isinstance(item.range, typed.Counted) or not self.varies(item.range):
-            scalar.loop(f, item.range, slots, lambda: self.turn(item), labels)
+            scalar.loop(f, item.range, slots, lambda: self.turn(item), labels, unrolled=self.by_phases(item))
             return
         container = self.lazily(item.range)
         assert isinstance(container.type, t.Array)  # noqa: S101 - nothing else varies

@@ -75,7 +75,9 @@ class Prefetch:
             self._some(stream, cursor, -(-left // turns))
 
     def _beside(self, stream: Stream) -> int:
-        """How many lines are fetched beside each square: where there are loops, half of what is read."""
+        """How many lines are fetched beside each square, if there are any: where there are loops, half of what is read."""
+        if not self.squares:
+            return 0
         if not self.loops:
             return -(-stream.lines // self.squares)
         return 0 if stream.written else stream.lines // (2 * self.squares)

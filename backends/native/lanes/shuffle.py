@@ -1,7 +1,8 @@
 """Items dealt to phases and gathered from them: windows that overlap by less than all but one item, several items emitted.
 
 Item l * o + p is item l of phase p: a firing of pop o begins one item later in every phase, so that lanes lie side by side.
-Few phases are dealt by shuffles of two vectors, many by transposing squares.
+Few phases are dealt by shuffles of two vectors, or, if their number is odd, by choices and one shuffle for each; many by
+transposing squares.
 """
 
 from __future__ import annotations
@@ -79,6 +80,44 @@ def _gathered(b: Builder, wide: str, loaded: list[str], part: int) -> str:
     return found
 
 
+def _turned(b: Builder, size: int, kind: str, vectors: list[str], turn: list[int]) -> list[str]:
+    """Vectors in turns: item l of vector k is that of vector k - turn[l], counted round. By halves, so few choices do it."""
+    count, step = len(vectors), 1
+    wide, masks = f"<{size} x {kind}>", f"<{size} x i1>"
+    while step < count:
+        mask = ", ".join("i1 true" if by & step else "i1 false" for by in turn)
+        vectors = [
+            b.op(f"select {masks} <{mask}>, {wide} {vectors[(k - step) % count]}, {wide} {vectors[k]}")
+            for k in range(count)
+        ]
+        step *= 2
+    return vectors
+
+
+def _odd(b: Builder, kind: str, loaded: list[str], *, deal: bool) -> list[str]:
+    """What `_dealt` and `_gathered` make, of an odd number of phases: the items of a phase lie in places of vectors that all
+    differ, so it is put together by choosing for each place one of the vectors, and then put in order.
+    """
+    count, size = len(loaded), square(kind)
+    wide, less = f"<{size} x {kind}>", pow(size, -1, count)
+    turn = [place * less % count for place in range(size)]
+    made: dict[int, str] = {}
+    if deal:
+        turned = _turned(b, size, kind, loaded, turn)
+        for phase in range(count):
+            which = [(item * count + phase) % size for item in range(size)]
+            made[phase] = _shuffle(b, wide, turned[phase * less % count], "poison", which)
+    else:
+        for phase in range(count):
+            which = [0] * size
+            for item in range(size):
+                which[(item * count + phase) % size] = item
+            made[phase * less % count] = _shuffle(b, wide, loaded[phase], "poison", which)
+        back = [-by % count for by in turn]
+        made = dict(enumerate(_turned(b, size, kind, [made[k] for k in range(count)], back)))
+    return [made[k] for k in range(count)]
+
+
 def _few(module: Module, kind: str, phases: int, *, deal: bool) -> str:
     """`void name(items, phases, groups, length of a phase)`, and the way back."""
     name = f"lanes.{'deal' if deal else 'gather'}.{phases}.{kind}"
@@ -97,7 +136,10 @@ def _few(module: Module, kind: str, phases: int, *, deal: bool) -> str:
         ]
         sources, targets = (items, places) if deal else (places, items)
         loaded = [b.op(f"load {wide}, ptr {at}, align {align}") for at in sources]
-        made = [(_dealt if deal else _gathered)(b, wide, loaded, k) for k in range(phases)]
+        if phases % 2 and phases > 3:
+            made = _odd(b, kind, loaded, deal=deal)
+        else:
+            made = [(_dealt if deal else _gathered)(b, wide, loaded, k) for k in range(phases)]
         for at, each in zip(targets, made, strict=True):
             b.do(f"store {wide} {each}, ptr {at}, align {align}")
 

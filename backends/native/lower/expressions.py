@@ -152,10 +152,12 @@ def _map(f: Frame, expr: typed.MakeMap) -> Value:
 
 def loop(f: Frame, over: typed.Counted | typed.Expr, slots: tuple[int, ...], body: Callable[[], None],
          labels: Callable[[str, str], None] | None = None,
-         sized: Callable[[str], None] | None = None, ahead: tuple[Search, ...] = ()) -> None:  # fmt: skip
+         sized: Callable[[str], None] | None = None, ahead: tuple[Search, ...] = (),
+         *, unrolled: bool = False) -> None:  # fmt: skip
     """Runs `body` for each item, bound to the slots. `labels` is told where leaving and going on lead.
 
-    `sized` is told before how many items a container has. `ahead`: what the body seeks by parts of the item.
+    `sized` is told before how many items a container has. `ahead`: what the body seeks by parts of the item. `unrolled`: a
+    loop over numbers is to be written out.
     """
     b = f.b
     if isinstance(over, typed.Counted):
@@ -166,7 +168,7 @@ def loop(f: Frame, over: typed.Counted | typed.Expr, slots: tuple[int, ...], bod
             f.slots[slots[0]] = Scalar(kind, b.op(f"trunc i64 {i} to i32") if kind == t.I32 else i)
             body()
 
-        number_loop(f, as_index(f, low), as_index(f, high), number, labels)
+        number_loop(f, as_index(f, low), as_index(f, high), number, labels, unrolled=unrolled)
         return
     container = value(f, over)
     if isinstance(container.type, t.Map | t.OMap | t.Bag):

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from backends.native.idioms import entries, key_of, value_of
+from backends.native.ir import UNROLLED
 from backends.native.lower.values import TEMPORARY, Memory, Scalar, Value
 from river.lang import types as t
 
@@ -18,9 +19,12 @@ Ahead = tuple[int, Callable[[str, str], None]]
 
 def number_loop(
     f: Frame, low: str, high: str, body: Callable[[str], None],
-    labels: Callable[[str, str], None] | None, ahead: Ahead | None = None,
+    labels: Callable[[str, str], None] | None, ahead: Ahead | None = None, *, unrolled: bool = False,
 ) -> None:  # fmt: skip
-    """A loop over numbers. Long ones ask now and then whether to stop: before each strip of numbers."""
+    """A loop over numbers. Long ones ask now and then whether to stop: before each strip of numbers.
+
+    `unrolled`: the optimiser is to write the turns out one by one, if their number is known.
+    """
     b, before = f.b, f.unpolled
     size = _known_size(low, high)
     short = size is not None and size * before <= _STRIP and ahead is None
@@ -51,7 +55,7 @@ def number_loop(
     body(i)
     b.at(on)
     b.do(f"store i64 {b.op(f'add nsw i64 {i}, 1')}, ptr {cursor}")
-    b.go(again)
+    b.end(f"br label %{again}, {UNROLLED}" if unrolled and short else f"br label %{again}")
     b.at(after)
     f.unpolled = before
 
