@@ -196,7 +196,9 @@ def parquet(file: Any, type_: Type, origin: Origin, size: int, share: Share = (0
         opened = arrow("parquet").ParquetFile(file, page_checksum_verification=True)
         schema = opened.schema_arrow
     names = [name for name, _ in check(schema, type_, origin)]
-    numbered = _numbered(opened.metadata, schema, names)
+    texts = [name for name in names if _is_text(schema.field(name).type)]
+    with _readable(origin):
+        numbered = _numbered(file, opened.metadata, texts)
     if numbered:
         with _readable(origin):
             opened = arrow("parquet").ParquetFile(
@@ -215,30 +217,35 @@ def parquet(file: Any, type_: Type, origin: Origin, size: int, share: Share = (0
 _PLAIN: Final = 4
 """Bytes that a text takes at least in a page of Parquet that holds texts, not numbers of them."""
 
+_PROBE: Final = 1 << 16
+"""Bytes that are read at once of a column of which one row is wanted."""
 
-def _numbered(metadata: Any, schema: Any, names: Sequence[str]) -> list[str]:
+
+def _is_text(type_: Any) -> bool:
+    types = arrow("types")
+    return types.is_string(type_) or types.is_binary(type_)
+
+
+def _numbered(file: Any, metadata: Any, texts: Sequence[str]) -> list[str]:
     """The columns of texts that a file has as numbers of different ones, which are read as such: it takes half as long.
 
-    A column that has so many different ones that later pages hold them as they are takes longer so.
+    A column that has so many different ones that later pages hold them as they are takes longer so. The first group of rows
+    tells. It is read from first, one row of it: the library ends the process where what a file says of a column is damaged,
+    unless it finds that when it reads.
     """
-    types, groups = arrow("types"), range(metadata.num_row_groups)
     places = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
+    known = [name for name in texts if name in places]
+    if not known or not metadata.num_row_groups:
+        return []
+    opened = arrow("parquet").ParquetFile(file, metadata=metadata, buffer_size=_PROBE)
+    next(opened.iter_batches(1, [0], known, use_threads=False), None)
+    group = metadata.row_group(0)
 
-    def small(place: int) -> bool:
-        found = [metadata.row_group(i).column(place) for i in groups]
-        size, count = (
-            sum(each.total_uncompressed_size for each in found),
-            sum(each.num_values for each in found),
-        )
-        return all(each.has_dictionary_page for each in found) and size < _PLAIN * count
+    def small(name: str) -> bool:
+        found = group.column(places[name])
+        return found.has_dictionary_page and found.total_uncompressed_size < _PLAIN * found.num_values
 
-    return [
-        name
-        for name in names
-        if (types.is_string(schema.field(name).type) or types.is_binary(schema.field(name).type))
-        and name in places
-        and small(places[name])
-    ]
+    return [name for name in known if small(name)]
 
 
 def _at_once(metadata: Any) -> int:
