@@ -8,7 +8,7 @@ Paper: Lee and Messerschmitt, "Synchronous data flow" (1987).
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from fractions import Fraction
 from itertools import islice
 from math import lcm
@@ -98,7 +98,12 @@ def steadies(verified: Verified) -> Iterator[SteadyState]:
     for index in topological(graph):
         if index in taken or not _split(graph.instances[index]):
             continue
-        for members, exit_ in islice(_parts(graph, index, stages), TRIES):
+        tried = _parts(graph, index, stages)
+        turns = _turns(graph, tried[0][0] if tried else (), stages)
+        for members, exit_ in islice(tried, TRIES):
+            sent = _sent(turns, members, exit_)
+            if sent is None or _takes_back(graph, members, exit_, stages, sent):
+                continue
             found = _played(graph, members, exit_, stages)
             if found is not None and _worth(graph, found):
                 taken |= set(members)
@@ -245,42 +250,87 @@ def _rated_stage(
 # ------------------------------------------------------------------------------------------------ playing a steady state
 
 
-def _small(
-    graph: g.Graph, members: Sequence[int], exit_: str, stages: Mapping[int, tuple[Move, ...] | None]
-) -> bool:
-    """Whether a steady state is as small as it must be, by what its members take and send in a whole turn each.
+@frozen
+class _Turns:
+    """Of operators, each after those that feed it: what the first so many take and send in a steady state of theirs.
 
-    Rates that do not go well together have steady states of thousands of firings: these need not be played to be refused.
+    `whole`: how many turns the first has to make, so that the first 1, 2, ... operators all make whole ones; as far as that is
+    few. `given`: how many items come by a queue for one turn of the first.
     """
-    entry = graph.instances[members[0]].ins[0]
+
+    whole: Sequence[int]
+    given: Mapping[str, Fraction]
+
+
+def _turns(graph: g.Graph, members: Sequence[int], stages: Mapping[int, tuple[Move, ...] | None]) -> _Turns:
+    """How large steady states must be, by what operators take and send in a whole turn each.
+
+    Rates that do not go well together have steady states of thousands of firings: these need not be played to be refused. More
+    operators have none that is smaller, so what the first of them need is found on the way.
+    """
     given: dict[str, Fraction] = {}
-    whole = 1  # how many turns the first has to make, so that all make whole ones
-    fired = Fraction(0)  # firings of all for one of these
+    wholes: list[int] = []
+    whole, fired = 1, Fraction(0)  # firings of all for one turn of the first
+    entry = graph.instances[members[0]].ins[0] if members else ""
     for index in members:
         turn = stages[index] or ()
-        takes, sends = Counter[str](), Counter[str]()
+        takes, sends = dict[str, int](), dict[str, int]()
         for stage in turn:
-            takes.update(dict(stage.takes))
-            sends.update(dict(stage.sends))
-        given.setdefault(entry, Fraction(takes[entry]))
+            for total, moved in ((takes, stage.takes), (sends, stage.sends)):
+                for queue, count in moved:
+                    total[queue] = total.get(queue, 0) + count
+        given.setdefault(entry, Fraction(takes.get(entry, 0)))
         queues = graph.instances[index].ins
-        often = {given[queue] / takes[queue] if takes[queue] else None for queue in queues}
+        often = {given[queue] / takes[queue] if takes.get(queue) else None for queue in queues}
         many = often.pop()
         if many is None or often:
-            return False  # items pile up
+            break  # items pile up
         whole, fired = lcm(whole, many.denominator), fired + many * len(turn)
         if whole * given[entry] > WIDEST or whole * fired > LONGEST:
-            return False
-        given |= {queue: many * sends[queue] for queue in graph.instances[index].outs}
-    return whole * given[exit_] <= WIDEST
+            break
+        given |= {queue: many * sends.get(queue, 0) for queue in graph.instances[index].outs}
+        wholes.append(whole)
+    return _Turns(wholes, given)
+
+
+def _sent(turns: _Turns, members: Sequence[int], exit_: str) -> Fraction | None:
+    """How many items the smallest steady state sends that there can be; None if it is too large."""
+    if len(members) > len(turns.whole):
+        return None
+    sent = turns.whole[len(members) - 1] * turns.given[exit_]
+    return sent if sent <= WIDEST else None
+
+
+def _takes_back(
+    graph: g.Graph,
+    members: Sequence[int],
+    exit_: str,
+    stages: Mapping[int, tuple[Move, ...] | None],
+    sent: Fraction,
+) -> bool:
+    """Whether a trap takes items of another firing back, as `_worth` says: also known without playing, by who makes them."""
+    producers = {queue: index for index in members for queue in graph.instances[index].outs}
+    makers: dict[int, int] = {}  # how many items each sends that reach the end as they are, at a firing
+    waiting, seen = [exit_], {exit_}
+    while waiting:
+        queue = waiting.pop()
+        index = producers.get(queue, -1)
+        for move in (() if index < 0 else stages[index]) or ():
+            if move.copies is None:
+                makers[index] = dict(move.sends).get(queue, 0)
+            else:
+                before = {move.takes[port][0] for out, port, _ in move.copies if out == queue} - seen
+                seen |= before
+                waiting += before
+    several = len(makers) > 1 or any(count < sent for count in makers.values())
+    found = (graph.instances[index].operator for index in members)
+    return several and any(may_trap(op) for op in found if isinstance(op, typed.Operator))
 
 
 def _played(
     graph: g.Graph, members: Sequence[int], exit_: str, stages: Mapping[int, tuple[Move, ...] | None]
 ) -> SteadyState | None:
     """What happens until nothing waits again, item by item; None if that is much."""
-    if not _small(graph, members, exit_, stages):
-        return None
     turns = {index: stages[index] or () for index in members}
     waiting: dict[str, deque[Origin]] = {
         queue: deque() for index in members for queue in graph.instances[index].ins

@@ -787,7 +787,13 @@ def _look_at_prints(graph: ty.Graph, told: Sequence[ty.Channel], said: bool, rep
     every = leaves(graph)
     heard = {id(channel.receiver) for channel in told}
     nodes = [node for node in every if isinstance(node, ty.Node)]
-    printing = [node for node in nodes if prints(node.filter, heard=id(node) in heard)]
+    alike: dict[tuple[str, bool], bool] = {}  # one filter may stand in the graph many times
+    printing: list[ty.Node] = []
+    for node in nodes:
+        key = node.filter.name, id(node) in heard
+        if key not in alike:
+            alike[key] = prints(node.filter, heard=key[1])
+        printing += [node] if alike[key] else []
     writes = any(isinstance(part, ty.File) and not part.reads for part in every)
     if graph.output == ty.VOID and not printing and not writes and not said:
         report.warn(

@@ -165,7 +165,7 @@ def test_a_steady_state_that_is_too_large_is_not_played(monkeypatch: pytest.Monk
         )
         verified = Verified(before.program, before.graph, before.library)
         with monkeypatch.context() as patched:
-            patched.setattr(playing, "_small", lambda *_: True)
+            patched.setattr(playing, "_sent", lambda *_: 1)
             played = list(playing.steadies(verified))
         with monkeypatch.context() as patched:
             if not played:
@@ -173,6 +173,18 @@ def test_a_steady_state_that_is_too_large_is_not_played(monkeypatch: pytest.Monk
                 refused += 1
             assert list(playing.steadies(verified)) == played
     assert 0 < refused < len(cases)
+
+
+def test_a_steady_state_that_a_trap_forbids_is_not_played(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """int->int splitjoin Main { split roundrobin(2); BRANCH BRANCH join roundrobin(2); }"""
+    branch = "add int->int filter { int[2] t; work pop 2 push 2 { push(t[pop() % 3]); push(pop()); } };"
+    before = river.compile(text.replace("BRANCH", branch), lang="streamit")
+    verified = Verified(before.program, before.graph, before.library)
+    with monkeypatch.context() as patched:
+        patched.setattr(playing, "_takes_back", lambda *_: False)
+        assert list(playing.steadies(verified)) == []
+    monkeypatch.delattr(playing, "Taking")
+    assert list(playing.steadies(verified)) == []
 
 
 def test_steady_states_apart_from_one_another_are_made_in_one_step(monkeypatch: pytest.MonkeyPatch) -> None:
