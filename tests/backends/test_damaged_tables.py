@@ -67,9 +67,7 @@ def test_sizes_of_a_column_that_are_damaged_are_told(tmp_path: Path) -> None:
     data = out.getvalue()
     assert data.count(b"".join(levels)) == 1
     (tmp_path / "a.parquet").write_bytes(data.replace(b"".join(levels), b"".join(levels[::-1])))
-    (tmp_path / "p.river").write_text(
-        "river 1; input a: {s: string?}; output o: {s: string?}; (o) <- copy(a);\n" + COPY
-    )
+    (tmp_path / "p.river").write_text(COPY)
     run = ["-m", "river", "run", "p.river", "--in", "a=a.parquet", "--out", "o=-"]
     done = subprocess.run([sys.executable, *run], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 1
