@@ -165,6 +165,8 @@ def _window(program: ty.Program, window: ty.Window | None) -> str:
             return f"[rows {count} slide {step}]"
         case ty.Expiring(keys, count, span):
             return f"[{by(keys)}{f'rows {count} ' if count else ''}expire after {length(span)}]"
+        case ty.Recent(keys, count, span):
+            return f"[{by(keys)}rows {count} range {length(span)}]"
         case ty.Buckets(size, step):
             return f"[hop {length(step)}, {length(size)}]"
         case ty.Sessions(keys, gap):

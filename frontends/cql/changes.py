@@ -46,7 +46,7 @@ def lasts(program: ty.Program, query: ty.Query, relation: r.Relation) -> bool:
                     return bool(_last(query, index))
                 case ty.Expiring(count=count):
                     return count == 0
-                case ty.RowSteps():
+                case ty.RowSteps() | ty.Recent():
                     return False
                 case ty.Range() | ty.Buckets() | ty.Sessions():
                     return True

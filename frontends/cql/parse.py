@@ -28,6 +28,8 @@ from river.lang.parse import TypesBuilder
 from river.source import Span
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from river.lang.lalr import Token, Tree
     from river.lang.parse import Args
     from river.source import Source
@@ -644,8 +646,11 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
         return c.RowWindow(self.whole(args[0]), (), slide, span=self.span(tree))
 
     def partition_window(self, tree: Tree[Token], args: Args) -> c.Window:
-        keys = tuple(s.Name(key.name, span=key.span) if isinstance(key, s.Member) else key for key in args[0])
-        return c.RowWindow(self.whole(args[1]), keys, None, args[2], span=self.span(tree))
+        return c.RowWindow(self.whole(args[1]), _partition(args[0]), None, args[2], span=self.span(tree))
+
+    def recent_window(self, tree: Tree[Token], args: Args) -> c.Window:
+        keys = _partition(args[0] or ())
+        return c.RowWindow(self.whole(args[1]), keys, None, None, args[2], span=self.span(tree))
 
     def session_window(self, tree: Tree[Token], args: Args) -> c.Window:
         return c.Session(args[1], args[0] or (), span=self.span(tree))
@@ -754,6 +759,11 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
     def whole(self, token: Token) -> int:
         """The value of a whole number."""
         return int(token, 16 if token[:2] in {"0x", "0X"} else 10)
+
+
+def _partition(keys: Sequence[s.Expr]) -> tuple[s.Expr, ...]:
+    """The columns by which a window is partitioned, without the names of their source."""
+    return tuple(s.Name(key.name, span=key.span) if isinstance(key, s.Member) else key for key in keys)
 
 
 def _block(query: s.Node) -> q.Select | None:

@@ -49,12 +49,13 @@ class Range(s.Node):
 
 @frozen
 class RowWindow(s.Node):
-    """`[rows 10 slide 5]`, `[partition by car rows 1 expire after 60 seconds]`."""
+    """`[rows 10 slide 5]`, `[partition by car rows 1 expire after 60 seconds]`, `[partition by car rows 5 range 60 seconds]`."""
 
     count: int
     keys: tuple[s.Expr, ...] = ()
     slide: int | None = None
     expiry: Length | None = None
+    age: Length | None = None
 
 
 @frozen

@@ -69,6 +69,15 @@ class Expiring(s.Node):
 
 
 @frozen
+class Recent(s.Node):
+    """Those of the last `count` rows of each key (without keys: of all) that came at most `span` ago. Units: as `Range`."""
+
+    keys: tuple[str, ...]
+    count: int
+    span_of_time: int
+
+
+@frozen
 class Buckets(s.Node):
     """Each row in each window [start, start + size) that has it, told when the window ends; starts are multiples of `step`.
 
@@ -92,7 +101,7 @@ class Sessions(s.Node):
     grows: bool = False
 
 
-Window = Unbounded | Range | RowWindow | RowSteps | Expiring | Buckets | Sessions
+Window = Unbounded | Range | RowWindow | RowSteps | Expiring | Recent | Buckets | Sessions
 
 START, END = "window_start", "window_end"
 """The columns of `Buckets` and `Sessions` that tell the window of a row."""
@@ -100,7 +109,7 @@ START, END = "window_start", "window_end"
 
 def keys_of(window: Window | None) -> tuple[str, ...]:
     """The columns by which a window keeps rows apart."""
-    return window.keys if isinstance(window, RowWindow | Expiring | Sessions) else ()
+    return window.keys if isinstance(window, RowWindow | Expiring | Recent | Sessions) else ()
 
 
 @frozen

@@ -35,7 +35,7 @@ def window(query: Query, source: ty.Source, *, quiet: bool) -> Deltas:
             made = Deltas(query.queue(f"range_{title}"), rows.row, rows.type)
             apart = tuple(name for name, _ in rows.row.fields)  # rows have nothing to do with one another
             return query.add("range", args, (rows.queue,), (kept,), made, source, title=title, apart=apart)
-        case ty.Expiring() | ty.RowSteps() | ty.Buckets() | ty.Sessions():
+        case ty.Expiring() | ty.Recent() | ty.RowSteps() | ty.Buckets() | ty.Sessions():
             return _shown(query, source, source.window, rows)
         case ty.RowWindow(count, ()):
             kept = query.variable(
@@ -91,12 +91,12 @@ def _sliding(query: Query, source: ty.Source, rows: Deltas, length: int, step: i
 def _shown(
     query: Query,
     source: ty.Source,
-    window: ty.Expiring | ty.RowSteps | ty.Buckets | ty.Sessions,
+    window: ty.Expiring | ty.Recent | ty.RowSteps | ty.Buckets | ty.Sessions,
     rows: Deltas,
 ) -> Deltas:
     """The rows that a window shows."""
     match window:
-        case ty.Expiring():
+        case ty.Expiring() | ty.Recent():
             return _expiring(query, source, window, rows)
         case ty.RowSteps(count, step):
             args: Args = (
@@ -129,12 +129,16 @@ def numbered(query: Query) -> Args:
     return ("ticks", s.Lambda(("x",), to)), ("at", s.Lambda(("x",), back))
 
 
-def _expiring(query: Query, source: ty.Source, window: ty.Expiring, rows: Deltas) -> Deltas:
-    whole, title = query.whole, source.label
+def _expiring(query: Query, source: ty.Source, window: ty.Expiring | ty.Recent, rows: Deltas) -> Deltas:
+    whole, title, word = query.whole, source.label, "recent" if isinstance(window, ty.Recent) else "expiring"
     kind, key = partition(window.keys, rows.row)
-    kept = s.RecordType(
-        (s.FieldType("last", whole.tau), s.FieldType("rows", s.TypeName("deque", (rows.type,))))
-    )
+    if isinstance(window, ty.Recent):
+        item = s.RecordType((s.FieldType("t", whole.tau), s.FieldType("r", rows.type)))
+        kept = s.TypeName("deque", (item,))
+    else:
+        kept = s.RecordType(
+            (s.FieldType("last", whole.tau), s.FieldType("rows", s.TypeName("deque", (rows.type,))))
+        )
     args: Args = (
         ("R", rows.type), ("Tau", whole.tau), ("K", kind), ("key", key), ("n", s.Int(window.count)),
         *whole.range(window.span_of_time), ("end", whole.instant(whole.last)),
@@ -143,8 +147,8 @@ def _expiring(query: Query, source: ty.Source, window: ty.Expiring, rows: Deltas
         _kept(query, source, "window", "map", kind, kept),
         _kept(query, source, "due", "deque", _due(whole.tau, kind)),
     )
-    made = evolve(rows, queue=query.queue(f"expiring_{title}"))
-    return query.add("expiring", args, (rows.queue,), state, made, source, title=title)
+    made = evolve(rows, queue=query.queue(f"{word}_{title}"))
+    return query.add(word, args, (rows.queue,), state, made, source, title=title)
 
 
 def _buckets(query: Query, source: ty.Source, window: ty.Buckets, rows: Deltas) -> Deltas:

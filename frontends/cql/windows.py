@@ -117,10 +117,8 @@ def seen(window: c.Window, row: t.Record, stamp: str, clock: Clock, report: Repo
                 _key(key, row, report)
             own = evolve(clock, half_open=True) if window.open else clock
             return ty.Range(own.recent(length, report), step, span=span)
-        case c.RowWindow(count, keys, slide, expiry):
-            return _rows(
-                count, tuple(_key(key, row, report) for key in keys), slide, expiry, window, clock, report
-            )
+        case c.RowWindow(keys=keys):
+            return _rows(window, tuple(_key(key, row, report) for key in keys), clock, report)
         case c.Session(gap, keys):
             own = tuple(_key(key, row, report) for key in keys)
             return ty.Expiring(own, 0, _positive(gap, clock, report), span=span)
@@ -128,11 +126,8 @@ def seen(window: c.Window, row: t.Record, stamp: str, clock: Clock, report: Repo
             return _table(window, row, stamp, clock, report)
 
 
-def _rows(
-    count: int, keys: tuple[str, ...], slide: int | None, expiry: c.Length | None, window: c.Window, clock: Clock,
-    report: Report,
-) -> ty.Window:  # fmt: skip
-    span = window.span
+def _rows(window: c.RowWindow, keys: tuple[str, ...], clock: Clock, report: Report) -> ty.Window:
+    count, slide, span = window.count, window.slide, window.span
     if count == 0:
         raise report.error("cql-window-empty", "a window of no rows", span)
     if slide == 0:
@@ -141,8 +136,10 @@ def _rows(
         raise report.error("cql-window-long", "no window can have so many rows", span, "write `[unbounded]`")
     if slide is not None:
         return ty.RowSteps(count, slide, span=span)
-    if expiry is not None:
-        return ty.Expiring(keys, count, clock.recent(expiry, report), span=span)
+    if window.expiry is not None:
+        return ty.Expiring(keys, count, clock.recent(window.expiry, report), span=span)
+    if window.age is not None:
+        return ty.Recent(keys, count, clock.recent(window.age, report), span=span)
     return ty.RowWindow(count, keys, span=span)
 
 

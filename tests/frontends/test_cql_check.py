@@ -361,6 +361,8 @@ def seen(text: str) -> ty.Window | None:
         ("windows half-open; v: relation = select a from s[session 5];", ty.Expiring((), 0, 5)),
         ("v: relation = select a from s[partition by k range 5 secs];", ty.Range(5)),
         ("v: relation = select a from s[partition by k rows 2 expire after 1 min];", ty.Expiring(("k",), 2, 60)),
+        ("v: relation = select a from s[partition by k rows 2 range 1 min];", ty.Recent(("k",), 2, 60)),
+        ("windows half-open; v: relation = select a from s[rows 2 range 5];", ty.Recent((), 2, 4)),
         ("windows half-open; v: relation = select a from s[partition by k rows 2 expire after 5];", ty.Expiring(("k",), 2, 4)),
         ("v: relation = select a from s[rows 7 slide 3];", ty.RowSteps(7, 3)),
         ("v: relation = select a from hop(s, 5, 1 minute) w;", ty.Buckets(60, 5)),

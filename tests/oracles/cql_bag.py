@@ -88,6 +88,9 @@ class Arrivals:
             case ty.Expiring(keys, count, length):
                 current = [one for one in self.sessions(keys, length, columns) if now - one[-1][0] <= length]
                 return [row for session in current for _, row in session[-count:]]
+            case ty.Recent(keys, count, length):
+                lately = [one for group in self.by(keys, columns) for one in group[-count:]]
+                return [row for at, row in lately if now - at <= length]
             case ty.Buckets():
                 return [
                     (*row, start, start + window.size)
@@ -277,6 +280,13 @@ class Run:
                 before = [[at for at, _ in group if at < now] for group in groups]
                 if any(group and group[-1] + length + 1 == now for group in before):
                     return True
+            case ty.Recent(keys, count, length):
+                columns = tuple(name for name, _ in source.row.fields)
+                for group in self.streams[source.name].by(keys, columns):
+                    if any(
+                        at + length + 1 == now for at, _ in [one for one in group if one[0] < now][-count:]
+                    ):
+                        return True
             case _:
                 pass
         if isinstance(source.window, ty.Range):
@@ -499,7 +509,7 @@ def changes(window: ty.Window, came: int) -> list[int]:
         case ty.Range(length, step):
             next_ = -(-came // step) * step
             return [next_, ((came + length) // step + 1) * step] if next_ - length <= came else []
-        case ty.Expiring(_, _, length):
+        case ty.Expiring(_, _, length) | ty.Recent(_, _, length):
             return [came + length + 1]
         case ty.Buckets():
             return [start + window.size for start in starts(came, window)]

@@ -96,7 +96,7 @@ def windows(draw, source: Stream, slides: bool) -> tuple[str, str, int]:
     kinds = ["none", "now", "range", "range", "range", "unbounded"] + (
         ["rows", "rows", "by"] if source.ordered else []
     )
-    more = ["slide", "slide", "session"] + ["session by", "steps", "expiring"] * source.ordered
+    more = ["slide", "slide", "session"] + ["session by", "steps", "expiring", "recent"] * source.ordered
     kind = draw(st.sampled_from(kinds + more * slides))
     size = draw(st.integers(1, 3))
     now = draw(st.sampled_from(["[now]", "[range 0]"]))
@@ -106,6 +106,7 @@ def windows(draw, source: Stream, slides: bool) -> tuple[str, str, int]:
         "steps": f"[rows {size} slide {draw(st.integers(1, 3))}]", "session": f"[session {size}]",
         "session by": f"[partition by k session {size}]",
         "expiring": f"[partition by k rows {draw(st.integers(1, 3))} expire after {size}]",
+        "recent": f"[{draw(st.sampled_from(['', 'partition by k ']))}rows {draw(st.integers(1, 3))} range {size}]",
     }  # fmt: skip
     return texts[kind], kind, 0 if kind == "now" else size
 
@@ -496,7 +497,7 @@ def passing(text: str, data: Mapping[str, list[tuple[Any, ...]]]) -> bool:
         signs.setdefault((at, *row), set()).add(sign)
     if any(len(both) == 2 for both in signs.values()):
         return True
-    windows = re.findall(r"\b([st])\[(partition by k )?rows (\d+)(?: expire after \d+)?\]", text)
+    windows = re.findall(r"\b([st])\[(partition by k )?rows (\d+)(?: (?:expire after|range) \d+)?\]", text)
     if re.search(r"rows \d+ slide", text):
         return True
     assert len(windows) == len(re.findall(r"\brows \d", text))
