@@ -79,9 +79,9 @@ SEEN = {
         select * from s where ts <= {now} and {now} - (select max(ts) from s where ts <= {now}) <= 1
         and ts >= (select max(ts) from s as b where ts <= {now}
                    and not exists (select 1 from s as c where c.ts < b.ts and b.ts - c.ts <= 1)))""",
-    "t[partition by k rows 2 range 1]": (
+    "t[partition by k rows 1 range 2]": (
         "(select * from (select *, row_number() over (partition by k order by i desc) as nth from"
-        " (select *, row_number() over () as i from t) where ts <= {now}) where nth <= 2 and ts >= {now} - 1)"
+        " (select *, row_number() over () as i from t) where ts <= {now}) where nth <= 1 and ts >= {now} - 2)"
     ),
     "t[partition by k rows 1 expire after 2]": (
         "(select distinct on (k) * from (select *, row_number() over () as i from t) where ts <= {now} and "
@@ -174,7 +174,7 @@ QUERIES = [
     # windows of sessions, keys and counts
     "select a, k from {s[session 1]} w",
     "select a, k from {t[partition by k rows 1 expire after 2]} w",
-    "select a, k from {t[partition by k rows 2 range 1]} w",
+    "select a, k from {t[partition by k rows 1 range 2]} w",
     "select a, k, q from {s[rows 2 slide 3]} w",
     "select a, k from {s[partition by k range 2]} w",
     # several joins

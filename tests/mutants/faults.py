@@ -2390,6 +2390,15 @@ BLOCKS: Final = (
         "    if False:\n        return lambda value",
         "tests/frontends/test_sawzall_program.py::test_entries_are_lines_as_szl_writes_them",
     ),
+    Mutant(
+        "recent-row-takes-another-along",
+        "when a row has been there long enough, a younger one of its key stays",
+        "frontends/cql/templates/expiring.river",
+        "if front(e).t == came { push(gone, pop_front(e).r); }",
+        "push(gone, pop_front(e).r);",
+        "tests/frontends/test_cql_queries.py::test_queries_say_at_every_instant_what_sql_says"
+        "[select a, k from {t[partition by k rows 1 range 2]} w]",
+    ),
 )
 
 FAULTS: Final = (
