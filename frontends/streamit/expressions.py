@@ -48,6 +48,18 @@ LOADS: Mapping[str, ty.Type] = MappingProxyType({
 """Functions that read arrays from texts, and of what."""
 OF_C = MappingProxyType({"fabs": "abs", "fmod": "rem.trunc"})
 """Functions of C by the operations that they are; of floats, whatever is given."""
+FOREIGN_TYPES: Mapping[str, str] = MappingProxyType({
+    **dict.fromkeys(
+        ("long", "short", "unsigned", "char", "byte", "uint"),
+        "`int` is the type of whole numbers: 32 bits, which wrap",
+    ),
+    **dict.fromkeys(("string", "String"), "texts stand in `print` and `println` alone"),
+    **dict.fromkeys(
+        ("add", "split", "join", "body", "loop", "enqueue"),
+        "streams are put together in a `pipeline`, `splitjoin` or `feedbackloop`; a filter has `work`",
+    ),
+})  # fmt: skip
+"""What to write in place of types of other languages, and of what stands among the members of a filter by mistake."""
 STREAM_WORDS = ("push", "pop", "peek", "print", "println")
 
 
@@ -153,8 +165,9 @@ class Expressions(Arithmetic):
             return ty.COMPLEX
         if expr.name not in self.around.structs:
             known = [*WORDS, "complex", *VECTORS, *self.around.structs]
+            help_line = FOREIGN_TYPES.get(expr.name) or closest(expr.name, known)
             raise self.report.error(
-                "streamit-unknown-type", f"unknown type `{expr.name}`", expr.span, closest(expr.name, known)
+                "streamit-unknown-type", f"unknown type `{expr.name}`", expr.span, help_line
             )
         found = self.around.structs[expr.name]
         return found if self.mark == "static" else self.around.seen_from_here(found)
@@ -572,5 +585,10 @@ class Expressions(Arithmetic):
             help_line = "write it here: `helper Name {...}`"
             return self.report.error("streamit-native", message, call.span, help_line)
         known = [*self.around.helpers, *REAL_FUNCTIONS, *NUMBER_FUNCTIONS, *STREAM_WORDS]
+        block, dot, _ = call.name.partition(".")
+        help_line = closest(call.name, [name for name in known if dot in name])
+        if help_line is None and dot:
+            help_line = f"`{block}` is neither a `helper` block nor a portal, which is a parameter: `portal<F> {block}`"
+        help_line = "print with `println(x)`" if call.name in ("printf", "cout", "puts") else help_line
         message = f"unknown function `{call.name}`"
-        return self.report.error("streamit-unknown-function", message, call.span, closest(call.name, known))
+        return self.report.error("streamit-unknown-function", message, call.span, help_line)

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from frontends.streamit import syntax as c
 from river.classes import evolve, frozen
+from river.diagnostics import Rejected
 from river.lang import syntax as s
 from river.lang.grammar import EXPR, LEXICAL, STMT, TYPES, compose, module
 from river.lang.parse import RESERVED, StmtBuilder
 from river.source import Source
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from river.diagnostics import Diagnostic
     from river.lang.lalr import Token, Tree
     from river.lang.parse import Args
 
 STREAMIT = module("frontends.streamit", "grammar.lark")
-PARSER = compose(LEXICAL, TYPES, EXPR, STMT, STREAMIT)
 
 WORDS = frozenset({
     "void", "int", "float", "double", "complex", "bit", "boolean", "true", "false", "if", "else", "for",
@@ -26,9 +30,28 @@ WORDS = frozenset({
 })  # fmt: skip
 """Words that name nothing in StreamIt."""
 
+PARSER = compose(LEXICAL, TYPES, EXPR, STMT, STREAMIT, reserved=WORDS)
+
 NO_ARRAYS = (
     "declare each portal, `portal<F> p, q;`; what is sent by one reaches all filters that were added `to` it"
 )
+_HABITS: Mapping[str, str] = MappingProxyType({
+    "#": "there is no preprocessor: constants for all streams are `static { int N = 8; }`",
+    "#include": "there is no preprocessor: give all files to the command, `river run a.str b.str`",
+    "import": "give all files to the command: `river run a.str b.str`",
+    "constant": "constants for all streams are `static { int N = 8; }`",
+    "function": "functions for all filters are `helper Name { int f(int x) { ... } }`, and called `Name.f(x)`",
+    "work(": "`work` has rates in place of parameters: `work pop 1 push 1 { ... }`",
+    "work": "`work` stands in a filter: `add int->int filter { work pop 1 push 1 { ... } }`",
+    "typedef": "write `struct Name { ... }`",
+    "const": "leave it out: what nothing changes is a constant",
+    "final": "leave it out: what nothing changes is a constant",
+    "unsigned": "leave it out: an `int` has 32 bits, and what it counts wraps",
+})  # fmt: skip
+"""What to write in place of what other languages have, by the word that it begins with."""
+_TYPES = frozenset({"int", "float", "double", "complex", "bit", "boolean", "void"})
+_SUFFIXES = frozenset({"L", "l", "U", "u", "UL", "d", "D"})
+_LAST_WORDS = re.compile(r"(?:\b([A-Za-z_]\w*)\s+)?\b([A-Za-z_]\w*)\s*\Z")
 _VECTOR = re.compile(r"\bfloat[234]\b")
 _LOADED = re.compile(r'\binit_array_1D_(?:int|float)\s*\(\s*"([^"\n]*)"')
 _SEED = re.compile(r"^#river seed (-?[0-9]+)$", re.MULTILINE)
@@ -39,7 +62,36 @@ def parse(source: Source) -> c.Program:
 
     Raises: Rejected with `syntax-*` diagnostics.
     """
-    return StreamItBuilder(source).build(PARSER.parse(source))
+    try:
+        tree = PARSER.parse(source)
+    except Rejected as error:
+        raise Rejected([_explained(found) for found in error.diagnostics]) from None
+    return StreamItBuilder(source).build(tree)
+
+
+def _explained(found: Diagnostic) -> Diagnostic:
+    """A mistake of grammar with what to write, where people write what other languages have, or leave a brace out."""
+    if found.span is None or found.code != "syntax-unexpected":
+        return found
+    text, start = found.span.source.text, found.span.start
+    word = found.span.text
+    before = _LAST_WORDS.search(text, max(0, start - 80), start)
+    first, last = ("", "") if before is None else before.groups(default="")
+    help_line: str | None = None
+    if word.startswith("#"):
+        help_line = _HABITS["#include" if word.startswith("#include") else "#"]
+    elif word == "->":
+        help_line = "streams with types of their own stand at the top or behind `add`: is a `}` missing before this one?"
+    elif last in _TYPES and "`->`" in (found.help or ""):
+        called = text[found.span.end :].lstrip().startswith("(")
+        help_line = _HABITS["function" if called else "constant"]
+    elif last == "work" and word in ("(", "{"):
+        help_line = _HABITS["work("] if word == "(" else _HABITS["work"]
+    elif word in _SUFFIXES and start and text[start - 1].isdigit():
+        help_line = "an `int` has no suffix; there are `1.5f` and `2i`"
+    else:
+        help_line = _HABITS.get(last) or (_HABITS.get(first) if last in _TYPES else None)
+    return found if help_line is None else evolve(found, help=help_line)
 
 
 def included(source: Source) -> tuple[Source, ...]:

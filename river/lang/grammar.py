@@ -44,12 +44,14 @@ STMT = module("river.lang", "stmt.lark")
 QUOTED_NAMES = module("river.lang", "quoted.lark")
 
 
-def compose(*modules: Module, start: Iterable[str] = ("start",)) -> Parser:
+def compose(
+    *modules: Module, start: Iterable[str] = ("start",), reserved: frozenset[str] = frozenset()
+) -> Parser:
     """The parser of the joined modules; its tables are built at the first parse.
 
-    `start` names the rules that a text may be.
+    `start` names the rules that a text may be. `reserved`: words that name nothing, also where only a name can stand.
     """
-    return Parser(modules, tuple(start))
+    return Parser(modules, tuple(start), reserved)
 
 
 @frozen(slots=False)
@@ -58,6 +60,7 @@ class Parser:
 
     modules: tuple[Module, ...]
     start: tuple[str, ...]
+    reserved: frozenset[str] = frozenset()
 
     def parse(self, source: Source, start: str | None = None) -> Tree[Token]:
         """The tree of `source`, with the offsets of every node.
@@ -66,7 +69,7 @@ class Parser:
         """
         start = start or self.start[0]
         try:
-            return self.tables.tree(source.text, start)
+            return self.tables.tree(source.text, start, self.reserved)
         except Unexpected as error:
             raise Rejected([self._explain(source, error, start)]) from None
 
@@ -158,7 +161,7 @@ class Parser:
     def _expected(self, source: Source, at: int, start: str) -> list[str]:
         """What could have stood at offset `at`, in words."""
         try:
-            accepted = self.tables.accepted(source.text[:at], start)
+            accepted = self.tables.accepted(source.text[:at], start, self.reserved)
         except Unexpected:
             return []  # the text before the fault, cut off there, reads differently
         words: set[str] = set()

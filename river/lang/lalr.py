@@ -141,17 +141,22 @@ class Tables:
         factory=dict[tuple[int, int, str], int], init=False, repr=False
     )
 
-    def tree(self, text: str, start: str) -> Tree[Token]:
-        """The tree of a text, by the rule `start`. Raises: Unexpected."""
-        return self._read(text, start, END)[1][0]
+    def tree(self, text: str, start: str, reserved: frozenset[str] = frozenset()) -> Tree[Token]:
+        """The tree of a text, by the rule `start`; `reserved`: words that name nothing. Raises: Unexpected."""
+        return self._read(text, start, END, reserved)[1][0]
 
-    def accepted(self, text: str, start: str) -> list[str]:
+    def accepted(self, text: str, start: str, reserved: frozenset[str] = frozenset()) -> list[str]:
         """The terminals that may stand behind a text. Raises: Unexpected if no text of the rule begins so."""
-        stack, _ = self._read(text, start, None)
+        stack, _ = self._read(text, start, None, reserved)
         return [kind for kind in self.states[stack[-1]] if self._takes(stack[:], kind, self.end[start])]
 
-    def _read(self, text: str, start: str, last: str | None) -> tuple[list[int], list[Any]]:
-        """The states that a text leads to, and their values; with `last`, a terminal that stands behind the text."""
+    def _read(
+        self, text: str, start: str, last: str | None, reserved: frozenset[str]
+    ) -> tuple[list[int], list[Any]]:
+        """The states that a text leads to, and their values; with `last`, a terminal that stands behind the text.
+
+        A word that is a terminal with a text in another place is a name where only a name can stand.
+        """
         states, rules, ignored, scanners = self.states, self.rules, self.ignored, self._scanners
         ranks = self._ranks
         end, length = self.end[start], len(text)
@@ -172,7 +177,7 @@ class Tables:
                     if words is not None:
                         word = found.group()
                         other = words[0].get(word) or words[1].get(word.lower())
-                        if other is not None and self._takes(stack[:], other, end):
+                        if other is not None and (word in reserved or self._takes(stack[:], other, end)):
                             kind = other
                     break
                 at, kind = stop, last

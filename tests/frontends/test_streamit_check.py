@@ -447,6 +447,16 @@ def test_errors_of_functions_of_the_operator_language() -> None:
         ),
         (work("int x[2][3];"), "for instance `int[2][3] x`"),
         (work("push(2147483648); pop();"), "as bits of an int: `0x80000000`"),
+        (work("long x;"), "`int` is the type of whole numbers: 32 bits, which wrap"),
+        (work("printf(1);"), "print with `println(x)`"),
+        (
+            work("p.f(1);"),
+            "`p` is neither a `helper` block nor a portal, which is a parameter: `portal<F> p`",
+        ),
+        (
+            a_filter("add One; work pop 1 push 1 { push(pop()); }"),
+            "streams are put together in a `pipeline`, `splitjoin` or `feedbackloop`; a filter has `work`",
+        ),
         (f"{ONE} int->int pipeline P {{ One; }}", "write `add One;`"),
         (f"{ONE} int->int pipeline P {{ add One; One(); }}", "write `add One();`"),
         (f"{ONE} int->int pipeline P {{ body One; }}", "write `add`"),

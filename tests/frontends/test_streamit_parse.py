@@ -247,3 +247,35 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     except Rejected as refused:
         found = refused.diagnostics
     assert found is None or len(found) > 0
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "said"),
+    [
+        ("#define N 8\nint->int filter F { }", "#define", "`static { int N = 8; }`"),
+        ('#include "a.str"', "#include", "`river run a.str b.str`"),
+        ("import a;", "a", "`river run a.str b.str`"),
+        ("typedef struct { int x; } P;", "struct", "`struct Name { ... }`"),
+        ("int N = 8;", "N", "`static { int N = 8; }`"),
+        ("int f(int x) { return x; }", "f", "`Name.f(x)`"),
+        ("int->int filter F { work pop 1 { int x = 1L; } }", "L", "no suffix"),
+        ("int->int filter F { work() pop 1 { } }", "(", "rates in place of parameters"),
+        ("int->int pipeline P { work { } }", "{", "`work` stands in a filter"),
+        ("int->int filter F { unsigned int x; }", "x", "leave it out"),
+        ("int->int filter F { const int N = 4; }", "N", "leave it out"),
+        (
+            "int->int filter F { work pop 1 { pop(); }\nint->int filter G { work pop 1 { pop(); } }",
+            "->",
+            "is a `}` missing",
+        ),
+        ("int->int filter F { work pop 1 { pop(); else pop(); } }", "else", "expected one of"),
+    ],
+)
+def test_habits_of_other_languages_are_told_what_to_write(text: str, place: str, said: str) -> None:
+    with pytest.raises(Rejected) as refused:
+        parse(Source("t.str", text))
+    (found,) = refused.value.diagnostics
+    assert found.code == "syntax-unexpected"
+    assert found.span is not None
+    assert found.span.text == place
+    assert said in (found.help or "")
