@@ -64,6 +64,9 @@ class _Run(Run):
                 return self.times(a, b)
             case "/", (Sum() as a, b) if not isinstance(b, Sum) and b != 0:
                 return self.times(a, 1.0 / b)
+            case "fma", (a, b, c) if not (isinstance(a, Sum) and isinstance(b, Sum)):
+                factor, item = (b, a) if isinstance(a, Sum) else (a, b)
+                return self.plus(self.times(_sum(item), factor), _sum(c), 1.0)
             case "neg", (Sum() as a,):
                 return self.times(a, -1.0)
             case "f32" | "f64", (Sum() as a,):

@@ -6,6 +6,9 @@ through the queues between them need not be computed. The items of a queue are w
 (`PeriodicQueue`), along the graph; an operator whose sums would grow longer than those of the two apart begins anew with what
 it reads.
 
+An operator with a long sum is made anew alone, too: products are added with one rounding (`fma`), which is one step of a
+processor, and what is loaded for firings side by side is multiplied several times.
+
 Sums in another order round differently: so this pass is applied only where it is asked for. What it makes sends as many items as
 the operators did, however many come: sums that would be ready earlier, or later, than those of the operators apart are left.
 
@@ -48,6 +51,12 @@ LARGEST: Final = 3e38
 
 UNROLLED: Final = 4
 """Terms of a sum that is written out."""
+
+PARTS: Final = 4
+"""Of a long sum."""
+
+BLOCK: Final = 16
+"""Each part has a multiple of so many terms: what processors add up at once."""
 
 
 @frozen
@@ -141,7 +150,7 @@ class Linear:
     name: ClassVar[str] = "linear"
 
     def sites(self, verified: Verified, platform: Platform, /) -> Iterable[Site]:
-        site = _Search(verified.graph).site()
+        site = _Search(verified.graph, verified.program.decls).site()
         if site is not None:
             yield site
 
@@ -158,6 +167,7 @@ class Linear:
 @define
 class _Search:
     graph: g.Graph
+    decls: tuple[Decl, ...]
     firings: dict[int, LinearFiring] = field(factory=dict[int, LinearFiring])
     copies: dict[str, str] = field(factory=dict[str, str])  # what a duplicate sends, to what it reads
 
@@ -252,7 +262,15 @@ class _Search:
             row.cost > 0 for i in stream.operators for rows in self.firings[i].outs.values() for row in rows
         )
         fits = all(abs(f) < LARGEST for row in stream.rows for f in (row.known, *row.terms.values()))
-        return len(stream.operators) > 1 and costs > 0 and stream.at_once and fits
+        return costs > 0 and stream.at_once and fits and (len(stream.operators) > 1 or self.better(stream))
+
+    def better(self, stream: PeriodicQueue) -> bool:
+        """Whether the one operator that computes a stream has long sums, which it does not add up as ours do."""
+        if all(len(row.terms) <= UNROLLED for row in stream.rows):
+            return False
+        (index,) = stream.operators
+        use, type_ = self.graph.instances[index].use, self.graph.queues[stream.origin].type
+        return again(self.decls, _operator(stream, type_)) != use.operator
 
 
 def _origin(copies: Mapping[str, str], queue: str) -> str:
@@ -508,7 +526,7 @@ class _Rewriting:
     ) -> Use:
         """The use of a new operator."""
         queue = self.verified.graph.queues[name]
-        operator = _operator(stream, type_text(queue.type, {}), narrow=queue.type == t.F32)
+        operator = _operator(stream, queue.type)
         known = again((*self.added, *self.verified.program.decls), operator)
         if known is None:
             operator = evolve(operator, name=self.names.operator("linear"))
@@ -524,8 +542,9 @@ class _Rewriting:
         )
 
 
-def _operator(stream: PeriodicQueue, type_: s.TypeExpr, *, narrow: bool) -> s.Operator:
+def _operator(stream: PeriodicQueue, item: t.Type) -> s.Operator:
     """The operator that computes a period of a stream at each firing."""
+    type_, narrow = type_text(item, {}), item == t.F32
     ports = {name: f"x{i}" if len(stream.steps) > 1 else "x" for i, name in enumerate(stream.steps)}
     windows = {name: port.replace("x", "w") for name, port in ports.items()}
     consts: list[s.Const] = []
@@ -537,17 +556,15 @@ def _operator(stream: PeriodicQueue, type_: s.TypeExpr, *, narrow: bool) -> s.Op
         for name, factors in parts.items():
             if len(factors) <= UNROLLED:
                 for i, factor in sorted(factors.items()):
-                    item = s.Index(s.Name(windows[name]), s.Int(i))
-                    body.append(_more(total, item, _number(factor, narrow=narrow)))
+                    term = s.Index(s.Name(windows[name]), s.Int(i))
+                    body.append(_more(total, term, _number(factor, narrow=narrow)))
                 continue
             low, high = min(factors), max(factors) + 1
             const = f"h{len(consts)}"
             values = s.ListValue(tuple(_number(factors.get(i, 0.0), narrow=narrow) for i in range(low, high)))
             kind = s.TypeName("array", (type_, s.Int(high - low)))
             consts.append(s.Const(const, kind, values))
-            at: s.Expr = s.Name("i") if low == 0 else s.Binary("+", s.Name("i"), s.Int(low))
-            term = _more(total, s.Index(s.Name(windows[name]), at), s.Index(s.Name(const), s.Name("i")))
-            body.append(s.For(None, ("i",), s.Range(s.Int(0), s.Int(high - low)), s.Block((term,))))
+            body += _summed(total, type_, windows[name], low, const, high - low, stream.steps[name])
         body.append(s.Emit("y", s.Name(total)))
     needs = stream.row(0).needs
     rates = tuple(
@@ -565,9 +582,41 @@ def _operator(stream: PeriodicQueue, type_: s.TypeExpr, *, narrow: bool) -> s.Op
     )
 
 
+def _summed(
+    total: str, type_: s.TypeExpr, window: str, low: int, const: str, count: int, step: int
+) -> list[s.Stmt]:
+    """Adds the products of so many items of a window, from `low` on, and the factors `const`.
+
+    If items of one firing are seen by the next ones, a long sum is made of a few, whose items are blocks apart: so
+    what is loaded for firings side by side is multiplied several times.
+    """
+
+    def terms(first: int, size: int, names: Sequence[str]) -> s.Stmt:
+        found: list[s.Stmt] = []
+        for part, name in enumerate(names):
+            at, of = (_plus("i", first + part * size + more) for more in (low, 0))
+            found.append(_more(name, s.Index(s.Name(window), at), s.Index(s.Name(const), of)))
+        return s.For(None, ("i",), s.Range(s.Int(0), s.Int(size)), s.Block(tuple(found)))
+
+    block = count // (PARTS * BLOCK) * BLOCK if step == 1 else 0
+    if not block:
+        return [terms(0, count, (total,))]
+    names = [total, *(f"{total}_{const}_{part}" for part in range(1, PARTS))]
+    found: list[s.Stmt] = [s.VarDecl(name, type_, s.Float(0.0)) for name in names[1:]]
+    found.append(terms(0, block, names))
+    if count > PARTS * block:
+        found.append(terms(PARTS * block, count - PARTS * block, (total,)))
+    found += (s.Assign(s.Name(total), s.Binary("+", s.Name(total), s.Name(name))) for name in names[1:])
+    return found
+
+
+def _plus(name: str, number: int) -> s.Expr:
+    return s.Binary("+", s.Name(name), s.Int(number)) if number else s.Name(name)
+
+
 def _more(total: str, item: s.Expr, factor: s.Expr) -> s.Stmt:
     """One more term of a sum."""
-    return s.Assign(s.Name(total), s.Binary("+", s.Name(total), s.Binary("*", item, factor)))
+    return s.Assign(s.Name(total), s.Call("fma", (item, factor, s.Name(total))))
 
 
 def _number(value: float, *, narrow: bool) -> s.Expr:

@@ -29,6 +29,7 @@ _DECLARED: Final = {line.partition("@")[2].partition("(")[0]: line for line in [
     *(f"declare double @llvm.{name}.f64(double)" for name in ("sqrt", "floor", "ceil", "trunc", "fabs")),
     *(f"declare float @llvm.{name}.f32(float)" for name in ("fabs",)),
     "declare double @llvm.copysign.f64(double, double)",
+    "declare float @llvm.fma.f32(float, float, float)", "declare double @llvm.fma.f64(double, double, double)",
     "declare ptr @malloc(i64)", "declare void @free(ptr)", "declare ptr @realloc(ptr, i64)",
     "declare void @abort() noreturn", "declare void @longjmp(ptr, i32) noreturn",
     "declare ptr @llvm.frameaddress.p0(i32)",

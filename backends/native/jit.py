@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 LIBM: Final = ("fmod",)
 """Functions of the C library that code may call as `river_<name>`: exact ones (il.md P7), of two operands."""
 
+FUSED: Final = ("fma", "fmaf")
+"""Functions of the C library that LLVM calls by these names, where a processor has no such instruction."""
+
 secrets: Final = (ctypes.c_uint64 * SECRET_WORDS).from_buffer_copy(os.urandom(8 * SECRET_WORDS))
 """What the hash of the index of maps depends on (`runtime/text.rt`). Code reads it where it lies, so that code can be shared.
 
@@ -225,7 +228,8 @@ def _libm(name: str) -> int:
 
 
 def _link(linker: Linker, code: bytes, exports: tuple[str, ...], imports: Mapping[str, int]) -> Code:
-    needed = {f"river_{name}": _libm(name) for name in LIBM} | {SECRETS: ctypes.addressof(secrets)}
+    needed = {f"river_{name}": _libm(name) for name in LIBM} | {name: _libm(name) for name in FUSED}
+    needed[SECRETS] = ctypes.addressof(secrets)
     addresses = linker.link(code, exports, needed | dict(imports))
     if not all(addresses.values()):
         raise InternalError(f"native code has no {[name for name, at in addresses.items() if not at]}")

@@ -419,6 +419,7 @@ class _Generator:
             lambda: s.Call(
                 self.choice(["min", "max", "pow"]), (self.expr(type_, depth), self.expr(type_, depth))
             ),
+            lambda: s.Call("fma", tuple(self.expr(type_, depth) for _ in range(3))),
             lambda: s.Call(
                 self.choice(["sqrt", "abs", "sin", "round", "exp", "log"]), (self.expr(type_, depth),)
             ),

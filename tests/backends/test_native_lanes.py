@@ -76,6 +76,8 @@ BODIES = {
         emit y a +% i64.wrap(f64(u)) +% (w[0] << 3) +% (w[0] >> 2) +% (w[0] >>> 5) +% i64.sat(u >> 1) +% ~w[0]; } }"""),
     "conversions that trap": ("i64", """operator f(x: i64) -> (y[push 1]: i64) {
       on x[pop 1](w) { let n = i32(w[0]); if w[0] < -20 { let u = u64(w[0] + 25); } emit y i64(f64(n)) * 100; } }"""),
+    "rounded once": ("f32", """operator f(x: f32) -> (y[push 1]: f32) {
+      on x[peek 9, pop 1](w) { var s: f32 = 0.0; for i in 0 .. 8 { s = fma(w[i], w[i + 1], s); } emit y s; } }"""),
     "every other one": ("f32", """operator f(x: f32) -> (y[push 1]: f32) { on x[peek 1, pop 3](w) { emit y -w[0]; } }"""),
     "wide": ("f32", """operator f(x: f32) -> (y[push 40]: f32) {
       on x[peek 70, pop 40](w) {
@@ -238,7 +240,10 @@ def test_items_dealt_to_phases_and_gathered(phases: int) -> None:
 def test_loops_over_items_of_phases(turns: int) -> None:
     """Short ones are written out by the optimiser, longer ones divide the index by the number of phases."""
     text = f"""operator f(x: f32) -> (y[push 1]: f32) {{
-      on x[peek {turns + 3}, pop 5](w) {{ var s: f32 = 0.0; for i in 0 .. {turns} {{ s = s + w[i + 3] * w[i]; }} emit y s; }} }}"""
+      on x[peek {turns + 3}, pop 5](w) {{
+        var s: f32 = 0.0;
+        for i in 0 .. {turns} {{ s = s + w[i + 3] * w[i]; }}
+        emit y s; }} }}"""
     in_lanes(operator(text), numbers("f32", 200 * 5 + turns + 3, turns))
 
 

@@ -16,14 +16,16 @@ from hypothesis import strategies as st
 
 pytest.importorskip("llvmlite")
 
-from backends.native import NativeOperator, compile_native, library
+from backends.native import NativeOperator, compile_native, jit, library
 from backends.native.contract import CODES
 from backends.native.library import runtime
 from backends.native.lower.batches import Lowered, lower
+from river.classes import evolve
 from river.lang import memory, typed
 from river.lang import types as t
 from river.lang.evaluate import Trap, compile_operator
 from river.lang.operations import OPERATIONS
+from river.lang.values import INFINITY, NAN
 from river.testing import seeds
 from river.testing.value_strategies import types, values_of
 
@@ -47,7 +49,14 @@ def operands() -> list[tuple[t.Type, ...]]:
     """What may be operands of some operation."""
     found: list[tuple[t.Type, ...]] = [(), *((a,) for a in ALL), *product(ALL, ALL)]
     found += [(a, t.I64, b) for a in ALL for b in SCALARS]
-    found += [(t.STRING,) * 3, (t.STRING, t.STRING, t.I64), (t.I64,) * 3, (t.I64,) * 6]
+    found += [
+        (t.F32,) * 3,
+        (t.F64,) * 3,
+        (t.STRING,) * 3,
+        (t.STRING, t.STRING, t.I64),
+        (t.I64,) * 3,
+        (t.I64,) * 6,
+    ]
     for kind in CONTAINERS:
         first, *_, last = (*t.parts(kind), t.parts(kind)[-1])
         found += [(kind, first, last), (kind, first, first), (kind, t.I64, first)]
@@ -162,6 +171,24 @@ def test_only_patterns_may_need_the_host() -> None:
 def test_every_case_is_compiled() -> None:
     for case in cases():
         assert isinstance(lower(operator(*case), "x86_64"), Lowered), case
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_a_product_and_a_sum_are_rounded_once_on_any_processor(
+    plain: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also on one without an instruction for that."""
+    if plain:
+        if jit.host().architecture != "x86_64":
+            pytest.skip("other processors have the instruction")
+        without = evolve(jit.host(), cpu="x86-64", features="")
+        monkeypatch.setattr(jit, "_processor", lambda: without)
+    for type_, bits in ((t.F32, 23), (t.F64, 52)):
+        case: Case = ("fma", (type_,) * 3, type_)
+        native, half = native_of(case), 1 + 2.0 ** -(bits // 2 + 1)
+        for c in (0.0, 2.0**-100, -(2.0**-100), -1.0, INFINITY, NAN):
+            for a, b in ((half, half), (half, -half), (1 + 2.0**-bits, 1 - 2.0**-bits), (0.0, -1.0)):
+                agree(case, native, (a, b, c))
 
 
 @pytest.mark.slow

@@ -1800,6 +1800,22 @@ NATIVE: Final = (
         "tests/backends/test_native_deal.py::test_rows_go_where_their_key_says_and_come_back",
     ),
     Mutant(
+        "rounded-twice",
+        "a product and a sum are rounded to 64 bits on the way to 32",
+        "river/lang/operations/floats.py",
+        'if rest and not struct.unpack("<q", struct.pack("<d", found))[0] & 1:',
+        "if False:",
+        "tests/river/test_operations.py::test_results",
+    ),
+    Mutant(
+        "a-rest-of-the-sum-forgotten",
+        "a long sum leaves the terms behind its four parts out",
+        "optimizers/linear.py",
+        "    if count > PARTS * block:",
+        "    if count > 2 * PARTS * block:",
+        "tests/optimizers/test_linear.py::test_a_long_sum_is_made_anew",
+    ),
+    Mutant(
         "phases-turned-back",
         "vectors are turned the wrong way round before the items of a phase are put in order",
         "backends/native/lanes/shuffle.py",

@@ -12,6 +12,7 @@ from calculus import FirstCome, run
 from optimizers.linear import Linear
 from river.il.erase import erase, inputs
 from river.il.observe import Observation, observe
+from river.il.pretty import pretty
 from river.il.verify import verify
 from river.passes import apply
 from river.platform import Platform
@@ -159,7 +160,24 @@ def test_filters_behind_one_another_see_each_item_where_it_is() -> None:
 
 def test_what_would_take_longer_stays_apart() -> None:
     up = "add Fir(16, 1, 1, 0.5); add Fir(1, 1, 2, 1.0); add Odd;"
-    assert "linear" not in operators(linear(f"float->float pipeline Main {{ add Keep; {up} }}")[1])
+    _, after = linear(f"float->float pipeline Main {{ add Keep; {up} }}")
+    assert operators(after) == ["Keep", "linear", "Fir", "Odd"]
+
+
+@pytest.mark.parametrize(
+    ("taps", "pops", "loops"), [(4, 1, 0), (7, 1, 1), (63, 1, 1), (64, 1, 1), (150, 1, 2), (150, 2, 1)]
+)
+def test_a_long_sum_is_made_anew(taps: int, pops: int, loops: int) -> None:
+    """Products are added with one rounding, and one after the other or in four parts; 150 terms have a rest."""
+    compiled, after = linear(f"float->float pipeline Main {{ add Odd; add Fir({taps}, {pops}, 1, 0.5); }}")
+    assert operators(after) == ["Odd", "linear" if loops else "Fir"]
+    text = pretty(after).partition("operator linear")[2]
+    assert (text.count("for i in"), "sum_h0_3" in text) == (loops, taps >= 64 and pops == 1)
+    assert apply(after, [Linear()], Platform(1, 1), compiled.library).program == after
+    draw = chance("long sums", taps, pops)
+    items = [draw.uniform(-1, 1) for _ in range(taps + 9)]
+    expected = outputs(compiled.graph, items)
+    assert outputs(verify(after, compiled.library), items) == pytest.approx(expected, rel=1e-5, abs=1e-4)
 
 
 def test_what_keeps_something_or_decides_by_items_is_left() -> None:

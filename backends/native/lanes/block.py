@@ -192,6 +192,8 @@ def _width(op: typed.Operator, handler: Fireable, plan: Lanes) -> int:
         return 16
     if live > 8:
         return 32 if not wide and _sums(op, handler.body) and live * 32 * 4 <= registers() else 16
+    if live > 3 and not wide and _sums(op, handler.body) and live * 64 * 4 <= registers():
+        return 64
     return (64 if live <= 3 else 32) // (2 if wide else 1)
 
 

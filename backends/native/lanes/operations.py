@@ -361,6 +361,11 @@ def _function(g: RuleContext, expr: typed.Apply, args: Sequence[str], types: Seq
     return b.op(f"load {vector(g, k)}, ptr {places[0]}, align 16")
 
 
+def _fused(g: RuleContext, expr: typed.Apply, args: Sequence[str], types: Sequence[t.Type]) -> str:
+    k = kind(expr.type)
+    return _intrinsic(g, "fma", k, vector(g, k), *args)
+
+
 def _cut(g: RuleContext, expr: typed.Apply, args: Sequence[str], types: Sequence[t.Type]) -> str:
     """floor, ceil, trunc, round: exact in the type itself."""
     b, k, x = g.b, kind(expr.type), args[0]
@@ -409,6 +414,7 @@ RULES: Final[dict[str, tuple[Rule, tuple[t.Type, ...]]]] = {
     **dict.fromkeys(("f32", "f64"), (_real, (t.BOOL, *_NUMBERS))),
     **dict.fromkeys(("sqrt", *NAMES), (_function, _FLOATS)),
     **dict.fromkeys(("floor", "ceil", "round", "trunc"), (_cut, _FLOATS)),
+    "fma": (_fused, _FLOATS),
     "is_nan": (_is_nan, _FLOATS),
 }
 """By operation: what computes it, and of which operands."""

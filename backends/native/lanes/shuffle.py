@@ -95,8 +95,10 @@ def _turned(b: Builder, size: int, kind: str, vectors: list[str], turn: list[int
 
 
 def _odd(b: Builder, kind: str, loaded: list[str], *, deal: bool) -> list[str]:
-    """What `_dealt` and `_gathered` make, of an odd number of phases: the items of a phase lie in places of vectors that all
-    differ, so it is put together by choosing for each place one of the vectors, and then put in order.
+    """What `_dealt` and `_gathered` make, of an odd number of phases.
+
+    The items of a phase lie in places of vectors that all differ, so it is put together by choosing for each place one of the
+    vectors, and then put in order.
     """
     count, size = len(loaded), square(kind)
     wide, less = f"<{size} x {kind}>", pow(size, -1, count)

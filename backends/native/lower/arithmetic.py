@@ -530,6 +530,12 @@ def _function(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     return rounded(f, expr.type, f.b.call("double", name, args))
 
 
+def _fused(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    kind = kind_of(expr.type)
+    args = [f"{kind} {f.reg(value)}" for value in values]
+    return Scalar(expr.type, f.b.call(kind, f"llvm.fma.{'f32' if expr.type == t.F32 else 'f64'}", args))
+
+
 def _rounded(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     b = f.b
     if not is_float(values[0].type):
@@ -585,6 +591,7 @@ RULES: Final[dict[str, Rule]] = {
     **dict.fromkeys(("time", "duration", "micros"), _retyped),
     **dict.fromkeys(("sqrt", *NAMES), _function),
     **dict.fromkeys(("floor", "ceil", "round", "trunc"), _rounded),
+    "fma": _fused,
     "is_nan": _is_nan,
     **dict.fromkeys(("inf", "nan"), _special),
 }  # fmt: skip

@@ -1,11 +1,14 @@
 """Functions on floats. They never trap: errors of domain are NaN, of range infinite (C99). f32: the f64 function, rounded.
 
-Those that are not exact are formulas (`functions`): the same bits on every machine.
+All but `fma`, which is rounded once in either type. Those that are not exact are formulas (`functions`): the same bits on every
+machine.
 """
 
 from __future__ import annotations
 
 import math
+import struct
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from river.lang import types as t
@@ -51,6 +54,36 @@ def half_away(x: float) -> float:
     return whole + math.copysign(1.0, x) if abs(x - whole) >= 0.5 else float(whole)
 
 
+def fused(a: float, b: float, c: float) -> float:
+    """The f64 nearest to a * b + c."""
+    if not (math.isfinite(a) and math.isfinite(b) and math.isfinite(c)):
+        found = c if math.isfinite(a) and math.isfinite(b) else a * b + c
+        return found if found == found else NAN  # noqa: PLR0124 - NaN
+    if not (a and b):
+        return a * b + c  # by which a sum of zeros has its sign
+    exact = Fraction(a) * Fraction(b) + Fraction(c)
+    try:
+        return float(exact)
+    except OverflowError:
+        return INFINITY if exact > 0 else -INFINITY
+
+
+def fused_single(a: float, b: float, c: float) -> float:
+    """The f32 nearest to a * b + c, of floats of 32 bits: the product is an f64.
+
+    The sum is rounded to an odd f64 if it is none, so that the f32 next to it is the one next to the exact sum.
+    """
+    product = a * b
+    found = product + c
+    if not math.isfinite(found):
+        return single(found) if found == found else NAN  # noqa: PLR0124 - NaN
+    other = found - product
+    rest = (product - (found - other)) + (c - other)
+    if rest and not struct.unpack("<q", struct.pack("<d", found))[0] & 1:
+        found = math.nextafter(found, math.copysign(INFINITY, rest))
+    return single(found)
+
+
 def on(function: Callable[..., float]) -> Callable[[Types, t.Type], Meaning]:
     """The meaning of a function on f64 for both types: f32 is the result, rounded."""
     return lambda _types, result: (lambda *args: single(function(*args))) if result == t.F32 else function
@@ -90,6 +123,8 @@ ceil: Callable[[float], float] = _rounding(math.ceil)
 OPERATIONS: tuple[Operation, ...] = (
     Operation("sqrt", _rule(1), on(_root), "the square root", effect=PURE),
     *map(_line, functions.NAMES),
+    Operation("fma", _rule(3), lambda _types, result: fused_single if result == t.F32 else fused,
+        "a times b, plus c, rounded once", native="inline", effect=PURE),
     Operation("round", _rule(1), on(_rounding(half_away)), "the nearest whole number, halves away from zero",
         native="inline", effect=PURE),
     Operation("trunc", _rule(1), on(_rounding(math.trunc)), "without the fraction", native="inline",
