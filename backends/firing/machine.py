@@ -186,8 +186,8 @@ class Forwards(MachineItems):
                 constant = self._constants.get(id(part))
                 if constant is None or len(constant) < len(rows):
                     value = part.value if isinstance(part, typed.Literal) else ()
-                    values = [value] * (1 << len(rows).bit_length())
-                    constant = self._constants[id(part)] = Batch.of(part.type, values)
+                    many = Batch.of(part.type, [value]).repeated(1 << len(rows).bit_length())
+                    constant = self._constants[id(part)] = many
                 kept.append(constant)
                 addresses += constant.addresses
         return Batch(type_, len(rows), tuple(addresses), kept, rows.texts)

@@ -107,7 +107,7 @@ class Parsing(Divided):
             return False
         if wanted is not None:
             partly[self.name] = wanted
-        self._source, self._reader, self._blocks = source, reader, reader.blocks()
+        self._source, self._reader, self._blocks = source, reader, reader.spans()
         given: Any = iter(lambda: self._rows.popleft() if self._rows else None, None)
         self._turns = turns(
             self._plan.graph, {self.name: given}, self._plan.batch, until=self._plan.options.until

@@ -1,7 +1,7 @@
 """A file read, mapped and partly reduced block by block: each worker with a copy of the operators, and variables of its own.
 
-A worker takes the next block of the file, whose cutter is cheap, and in one go parses it, fires the operators on it and
-reduces it. No queue is inside, and nothing is shared but the cutter. What is left to do in the order of the file is little:
+A worker takes the next block of the file, whose cutter is cheap, and in one go reads and parses it, fires the operators on it
+and reduces it. No queue is inside, and nothing is shared but the cutter. What is left to do in the order of the file is little:
 rows are counted, bad ones refused with their line, traps told, and what leaves to other operators is sent on. So the first
 error in the file is the one that ends the run. At the end the variables of the copies are combined.
 
@@ -246,7 +246,7 @@ class Blocks(Divided):
             return False
         if wanted is not None:
             partly[self.partial.input] = wanted
-        self._reader, self._blocks = reader, reader.blocks()
+        self._reader, self._blocks = reader, reader.spans() if self._degree > 1 else reader.blocks()
         self._count, self._counted = source.count, counted
         for out in self.outs:
             out.queue.producer = self.index

@@ -146,6 +146,16 @@ class Batch:
         addresses = [_address(buffer, kept) for buffer in _encode(type_, values, kept)]
         return cls(type_, len(values), tuple(addresses), kept)
 
+    def repeated(self, rows: int) -> Batch:
+        """The only row so many times, without making a value for each; lists in it are empty."""
+        steps = zip(self.addresses, strides(self.type), strict=True)
+        kept: list[Any] = [self.kept]
+        # Offsets are one more than rows; what is inside of lists has no bytes for a row.
+        addresses = [
+            _address(ctypes.string_at(at, step) * (rows + 1), kept) if step else at for at, step in steps
+        ]
+        return Batch(self.type, rows, tuple(addresses), kept)
+
     def values(self, start: int = 0) -> list[Any]:
         """The rows from `start` on as frozen values."""
         at = iter(self.addresses)

@@ -6,6 +6,7 @@ import gzip
 import os
 import random
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from itertools import product
 from types import SimpleNamespace
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 TEXTS = t.Record((("a", t.STRING), ("b", t.STRING)))
 CASES = int(os.environ.get("RIVER_CASES", "60"))  # of each way to read
-WAYS = ("general", "native", "in any order", "packed", "live", "live, natively")
+WAYS = ("general", "native", "in any order", "side by side", "packed", "live", "live, natively")
 
 
 def in_any_order(path: Any, refusals: Refusals, block: int, chance: random.Random) -> Iterator[list[Any]]:
@@ -55,6 +56,20 @@ def in_any_order(path: Any, refusals: Refusals, block: int, chance: random.Rando
         found.close()
 
 
+def side_by_side(path: Any, refusals: Refusals, block: int) -> Iterator[list[Any]]:
+    """The items of a file whose blocks are read and parsed by several threads."""
+    source = open_source(path, TEXTS, name="in", on_error=refusals)
+    found = open_native(source, 3, block=block)
+    assert found is not None
+    try:
+        with ThreadPoolExecutor(3) as pool:
+            for parsed in [pool.submit(each.parse) for each in found.spans()]:
+                for batch in found.deliver(parsed.result()):
+                    yield batch.values()
+    finally:
+        found.close()
+
+
 def reading(
     way: str, kind: str, data: bytes, policy: OnError, block: int, size: int, places: list[int]
 ) -> Found:
@@ -65,6 +80,8 @@ def reading(
     path.write_bytes(gzip.compress(data) if way == "packed" else data)
     if way == "general":
         return taken(policy, lambda r: open_source(path, TEXTS, name="in", on_error=r, batch=size))
+    if way == "side by side":
+        return taken(policy, lambda r: side_by_side(path, r, block))
     if way == "in any order":
         return taken(policy, lambda r: in_any_order(path, r, block, random.Random(block)))
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 pytest.importorskip("llvmlite")
 
 from backends.native import NativeOperator, Refused, batch, compile_native
-from backends.native.batch import Batch, concat
+from backends.native.batch import Batch, concat, strides
 from backends.native.layout import widths
 from backends.native.listing import listed
 from backends.native.lower import expressions
@@ -87,6 +87,19 @@ def test_rows_of_several_batches_come_one_after_the_other(type_: t.Type, data: s
     wanted = [value for values in parts for value in values[skipped:]]
     del batches
     assert repr(found.values()) == repr(wanted)
+
+
+@pytest.mark.parametrize("type_", [t.F32, ROW, DEEP, STATE, t.UNIT, t.Tuple(()), t.List(t.STRING), t.STRING])
+@given(data=st.data())
+@settings(max_examples=10)
+def test_a_row_is_repeated(type_: t.Type, data: st.DataObject) -> None:
+    """Of a type with lists the one where these are empty."""
+    listed_ = 0 in strides(type_) or type_ == STATE
+    value = default(type_) if listed_ else data.draw(values_of(type_))
+    count = data.draw(st.integers(0, 5))
+    found = Batch.of(type_, [value]).repeated(count)
+    assert len(found) == count
+    assert repr(found.values()) == repr([value] * count)
 
 
 @given(st.data())

@@ -2303,6 +2303,23 @@ BLOCKS: Final = (
         f"{_BAD}::test_lines_are_the_bytes_of_any_file[lines.csv-reference]",
     ),
     Mutant(
+        "cut-in-quotes-counts",
+        "a block that was cut at a line feed inside of quotes counts as cut where a record ends",
+        "backends/native/ingest/spans.py",
+        "right = end == fill",
+        "right = True",
+        "tests/backends/test_native_spans.py::test_a_line_feed_in_quotes_ends_no_block",
+        "Rejected",
+    ),
+    Mutant(
+        "behind-a-wrong-cut",
+        "what was read behind a block that was cut wrongly counts, too, and comes twice",
+        "backends/native/ingest/spans.py",
+        "                return False\n",
+        "                return True\n",
+        "tests/backends/test_native_spans.py::test_what_was_cut_behind_a_wrong_cut_counts_for_nothing",
+    ),
+    Mutant(
         "lines-counted-from-the-part",
         "the number of a line without an end counts from where the machine code has left the file",
         "backends/native/ingest/reader.py",

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from backends.native import pages
 from backends.native.batch import Batch
-from backends.native.ingest.form import sizes
 from backends.native.ingest.memory import address
 from river.classes import define, field, frozen
 from river.io import delimited
@@ -108,7 +107,7 @@ class GivenColumns:
     """Columns that have one value in all rows, those of the fields of `one`: a batch of one row."""
 
     one: Batch
-    _made: tuple[int, list[bytearray]] = field(default=(0, []), init=False)
+    _made: Batch | None = field(default=None, init=False)
 
     @staticmethod
     def of(type_: t.Type, given: Mapping[str, Any]) -> GivenColumns:
@@ -119,13 +118,11 @@ class GivenColumns:
 
     def columns(self, rows: int, lease: Lease) -> list[int]:
         """Where they lie, of so many rows at least, for as long as `lease` is held."""
-        known, found = self._made
-        if known < rows:
-            steps = zip(self.one.addresses, sizes(self.one.type), strict=True)
-            found = [bytearray(ctypes.string_at(at, size) * rows) for at, size in steps]
-            self._made = rows, found
-        lease.others += (self.one, found)
-        return [address(column) for column in found]
+        found = self._made
+        if found is None or len(found) < rows:
+            self._made = found = self.one.repeated(rows)
+        lease.others.append(found)
+        return list(found.addresses)
 
 
 @define(eq=False)

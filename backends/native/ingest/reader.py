@@ -1,8 +1,8 @@
 """Files as blocks of whole records, blocks as columns, columns in order as batches (runtime.md 2.4).
 
-`blocks` is cheap and sequential, `RecordBlock.parse` does the work and may run on any thread, `deliver` takes what was parsed, in
-the order of the blocks. The rules are those of the general readers (`river.io`): a row that the native parser leaves is read
-by them, and so is the rest of a file from a line on that is longer than `LARGEST`.
+`blocks` is cheap and sequential, and so is `spans`; `RecordBlock.parse` does the work and may run on any thread, `deliver` takes
+what was parsed, in the order of the blocks. The rules are those of the general readers (`river.io`): a row that the native parser
+leaves is read by them, and so is the rest of a file from a line on that is longer than `LARGEST`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from backends.native.ingest.form import Form, covered, guesses
 from backends.native.ingest.lateness import may_wait
 from backends.native.ingest.memory import Lease, Pool
 from backends.native.ingest.parse import EDGE, GivenColumns, Parse, Segment, cut, parts
+from backends.native.ingest.spans import POSSIBLE, Span, Spans
 from river.classes import define, evolve, field, frozen
 from river.diagnostics import Rejected
 from river.io.delimited import CellTable
@@ -106,7 +107,7 @@ class Parsed:
 class RecordBlock:
     """Whole records: the bytes from `start` to `stop` of `data`, the last a line feed; or the end of the file as in `Parsed`.
 
-    `place`: of the first byte in the file.
+    `place`: of the first byte in the file. `span`: what is still to be read, in place of all this.
     """
 
     reader: Reader
@@ -119,6 +120,7 @@ class RecordBlock:
     rest: bytes | None = field(default=None, repr=False)
     place: int = 0
     last: bool = False
+    span: Span | None = None
 
     @property
     def text(self) -> bytes:
@@ -127,6 +129,9 @@ class RecordBlock:
 
     def parse(self) -> Parsed:
         """The rows as columns; on any thread. Errors wait for `Reader.deliver`."""
+        if self.span is not None:
+            found = self.span.read()
+            return Parsed() if found is None else RecordBlock(self.reader, *found[:2], EDGE, found[2]).parse()
         if self.failure is not None or self.rest is not None or self.last:
             return Parsed(failure=self.failure, rest=self.rest, last=self.last)
         reader = self.reader
@@ -260,10 +265,35 @@ class Reader:
             yield self._failed(error)
             return
         self._bytes = bytes_ = _Bytes(file, unpacked(file, self.file.packed))
-        place = self._place
-        file.seek(place)
         if self._stop is not None:
-            bytes_.left = self._stop - place
+            bytes_.left = self._stop - self._place
+        yield from self._blocks_from(self._place, bytes_)
+
+    def spans(self) -> Iterator[RecordBlock]:
+        """The file as blocks for several threads that parse: most are read only then, and are to be parsed, all of them."""
+        blocks = self.blocks()
+        first = next(blocks, None)
+        if first is None:
+            return
+        yield first
+        bytes_ = self._bytes
+        if bytes_ is None or not self._divides(first, bytes_):
+            yield from blocks
+            return
+        spans = Spans(bytes_.file.fileno(), self.block, self.form, self.parser, self.pool)
+        for span in spans.cut(self._place + first.stop - EDGE):
+            yield RecordBlock(self, Lease(self.pool), bytearray(), span=span)
+        yield from self._blocks_from(spans.rest(), bytes_)
+
+    def _divides(self, first: RecordBlock, bytes_: _Bytes) -> bool:
+        """Whether what comes behind the first block can be read by several threads."""
+        whole = first.failure is None and first.rest is None and not first.last
+        goes_on = not bytes_.ended and bytes_.failure is None
+        return POSSIBLE and whole and goes_on and self._stop is None and not self.file.packed
+
+    def _blocks_from(self, place: int, bytes_: _Bytes) -> Iterator[RecordBlock]:
+        """The file as blocks, from a place on where a record begins."""
+        bytes_.file.seek(place)
         rest, first, header = b"", not place, not place and self.form.delimited
         while not bytes_.ended:
             lease = Lease(self.pool)
