@@ -35,13 +35,31 @@ def carries(op: typed.Operator) -> bool:
 @lru_cache(1_000)
 def _carries(same: Same[typed.Operator]) -> bool:
     op = same.value
+    return _only_keeps(op, t.Deque, by_key=False)
+
+
+def carries_by_key(op: typed.Operator) -> bool:
+    """Whether all that `op` does is to put each inserted row into a deque in an entry of a map, and to send rows.
+
+    Each row that it sends is one of the insertions, or has left such a deque. It may look at what is in rows, to find the entry.
+    If that is always the entry of a key made of fields of the row, all rows of an entry have the same values there.
+    """
+    return _carries_by_key(Same(op))
+
+
+@lru_cache(1_000)
+def _carries_by_key(same: Same[typed.Operator]) -> bool:
+    return _only_keeps(same.value, t.Map, by_key=True)
+
+
+def _only_keeps(op: typed.Operator, kept: type[t.Type], *, by_key: bool) -> bool:
     if len(op.ports) != 1 or len(op.outs) != 1 or len(op.items) != 1:
         return False
     row = row_type(op.ports[0].type)
     if row is None or row_type(op.outs[0].type) != row or op.ports[0].initial:
         return False
     keeping = [var for var in op.vars if t.contains(var.type, row)]
-    if len(keeping) != 1 or not isinstance(keeping[0].type, t.Deque):
+    if len(keeping) != 1 or not isinstance(keeping[0].type, kept):
         return False
     trees: list[typed.Node] = [
         op.items[0].body,
@@ -51,7 +69,7 @@ def _carries(same: Same[typed.Operator]) -> bool:
     if any(isinstance(node, typed.Mark) for node in nodes(tuple(trees))):
         return False
     trees += [] if op.mark is None else [op.mark.body]
-    reading = _Reading(row, op.ports[0].type)
+    reading = _Reading(row, op.ports[0].type, by_key)
     puts = [id(put) for put in reading.puts(op.items[0].body)]
     return len(puts) == 1 and all(id(node) in puts or reading.blind(node) for node in nodes(tuple(trees)))
 
@@ -63,10 +81,11 @@ def with_rows(op: typed.Operator, row: t.Type, other: t.Type) -> typed.Operator:
 
 @define
 class _Reading:
-    """The reading of an operator on rows of type `row`."""
+    """The reading of an operator on rows of type `row`. `by_key`: deques are entries of a map, and rows may be looked into."""
 
     row: t.Type
     delta: t.Type
+    by_key: bool
 
     def holds(self, type_: t.Type) -> bool:
         """Whether rows are in values of a type."""
@@ -89,7 +108,9 @@ class _Reading:
 
     def is_put(self, node: typed.Node, slot: int) -> bool:
         match node:
-            case typed.Apply(_, _, (typed.State(t.Deque()), value)) if effect(node).pushes:
+            case typed.Apply(_, _, (typed.State(t.Deque()) | typed.Local(t.Deque()) as to, value)) if (
+                effect(node).pushes and isinstance(to, typed.Local) == self.by_key
+            ):
                 rows = [
                     each for each in nodes(value) if isinstance(each, typed.Local) and each.type == self.row
                 ]
@@ -116,13 +137,17 @@ class _Reading:
             case typed.MakeRecord(type_):
                 return type_ != self.row
             case typed.Get(_, value):
-                return value.type != self.row and not self.is_side(node, DELETED)
+                return (self.by_key or value.type != self.row) and not self.is_side(node, DELETED)
             case typed.Apply(args=args):
                 rows = any(isinstance(arg, typed.Lambda) or self.holds(arg.type) for arg in args)
                 return not rows or self.in_turn(node)
             case typed.Let(value=value) | typed.Var(value=value):
                 fresh = isinstance(value, typed.MakeList | typed.MakeMap | typed.Call)
                 return fresh or not self.holds(value.type) or not isinstance(value.type, t.List | t.Deque)
+            case typed.With(container=typed.State(t.Map(_, t.Deque(item)))) if (
+                self.by_key and item == self.row
+            ):
+                return True
             case typed.Assign(value=value) | typed.Bind(value=value) | typed.With(container=value):
                 return not self.holds(value.type)
             case typed.For(range=range_):

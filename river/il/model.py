@@ -395,6 +395,7 @@ def _pairs(
 def _state(op: typed.Operator, findings: tuple[Findings, ...], *, rows: bool) -> State:
     """Keyed, if every access of a variable is to the entry of a key made of fields of the item (or row)."""
     ports: dict[int, list[tuple[str | None, ...]]] = {}
+    variables: dict[int, list[tuple[str | None, ...]]] = {}
     for found in findings:
         for access in found.accesses:
             components = _components(access.key)
@@ -403,14 +404,22 @@ def _state(op: typed.Operator, findings: tuple[Findings, ...], *, rows: bool) ->
                 return Unknown()
             names = tuple(name for c in components for name in _key_fields(op, c, rows=rows))
             ports.setdefault(sources.pop(), []).append(names)
+            variables.setdefault(access.variable, []).append(names)
     if set(ports) != set(range(len(op.ports))):
         return Unknown()  # a port whose items touch nothing has no key to be split by
     if len(op.ports) == 1:
-        every = [frozenset(name for name in names if name is not None) for names in ports[0]]
-        common = every[0].intersection(*every[1:])
+        common = frozenset[str].intersection(*map(_always, variables.values()))
         order = dict.fromkeys(name for name in ports[0][0] if name is not None and name in common)
         return Keyed((tuple(order),), rows) if common else Unknown()
     return _aligned([ports[i] for i in range(len(op.ports))], rows=rows)
+
+
+def _always(accesses: list[tuple[str | None, ...]]) -> frozenset[str]:
+    """The fields that stand at one place in every key of a variable: the entry of (a, b) is not that of (b, a)."""
+    if len({len(names) for names in accesses}) > 1:
+        return frozenset()
+    places = (set(each) for each in zip(*accesses, strict=True))
+    return frozenset(name for (name,) in (each for each in places if len(each) == 1) if name is not None)
 
 
 def _key_fields(op: typed.Operator, part: Origin, *, rows: bool) -> tuple[str | None, ...]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from river.classes import frozen
 from river.il.annotations import BY_TIME, annotated, row_type
-from river.il.carried import carries
+from river.il.carried import carries, carries_by_key
 from river.il.flow import Construction, ItemPart, item_findings
 from river.il.forwards import Path, forwarded
 from river.il.groups import one_group
@@ -205,6 +205,8 @@ def passed(instance: Instance, model: Model) -> tuple[tuple[tuple[str, str], ...
     row = row_type(op.ports[0].type) if op.ports else None
     if isinstance(op, typed.Operator) and isinstance(row, t.Record) and carries(op):
         return (tuple((name, name) for name, _ in row.fields),)
+    if isinstance(op, typed.Operator) and isinstance(model.state, Keyed) and carries_by_key(op):
+        return (tuple((name, name) for name in model.state.keys[0]),)
     if (join := joined(op)) is not None:  # of the first input: the key is the same in both
         return (tuple((name, join.keys[0][part]) for name, part in join.sent),)
     return model.forwarded

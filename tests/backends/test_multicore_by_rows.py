@@ -22,9 +22,10 @@ from backends.native.deltas import DeltaDealer, behind, instants, rising, woven
 from river.backend import Options
 from river.driver import Compiled, compile_source, observe
 from river.il.annotations import annotated
-from river.il.carried import carries
+from river.il.carried import carries, carries_by_key
+from river.il.model import instance_model
 from river.il.parse import parse
-from river.il.regions import ByRows, chain, divided, divided_together
+from river.il.regions import ByRows, chain, divided, divided_together, passed
 from river.il.templates import Library
 from river.il.verify import verify
 from river.lang import typed
@@ -565,3 +566,42 @@ def test_what_only_keeps_rows_and_passes_them_on(old: str, new: str, *, wanted: 
     (node,) = verify(parse(Source("waits.river", text)), Library.of({})).instances
     assert isinstance(node.operator, typed.Operator)
     assert carries(node.operator) == wanted
+
+
+LASTS = """operator lasts(d: D by tau; $w: map<string, deque<R>>) -> (o: D by tau) {
+  on d(x) {
+    var gone: list<R> = [];
+    for r in x.ins {
+      let k = r.k;
+      with w = $w[k] else {} { push_back(w, r); if len(w) > 2 { push(gone, pop_front(w)); } }
+    }
+    emit o {tau: x.tau, ins: x.ins, del: gone};
+  }
+}
+var $w: map<string, deque<R>> = {}; (o, $w) <- lasts(d, $w); output o: D by tau;
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "wanted"),
+    [
+        ("", "", True),
+        ("push(gone, pop_front(w))", "push(gone, front(w))", False),
+        ("push(gone, pop_front(w))", 'let a = pop_front(w); push(gone, {k: "", v: 0})', False),
+        ("push(gone, pop_front(w))", "push(gone, r)", False),
+        ("push_back(w, r);", "push_back(w, {k: r.k, v: 0});", False),
+        ("push_back(w, r);", "push_back(w, r); push_back(w, r);", False),
+        ("push_back(w, r);", "for s in x.ins { push_back(w, s); }", False),
+        ("push_back(w, r);", "push_back(w, x.ins[0]);", False),
+        ("for r in x.ins", "for r in x.del", False),
+        ("len(w) > 2 {", 'len(w) > 2 { w[0].k = "";', False),
+        ("ins: x.ins, del: gone", "ins: x.ins, del: x.del", False),
+    ],
+)
+def test_what_only_keeps_rows_by_key_and_passes_them_on(old: str, new: str, *, wanted: bool) -> None:
+    text = (TYPES + LASTS).replace(old, new) if old else TYPES + LASTS
+    (node,) = verify(parse(Source("lasts.river", text)), Library.of({})).instances
+    assert isinstance(node.operator, typed.Operator)
+    assert carries_by_key(node.operator) == wanted
+    assert not carries(node.operator)
+    assert not wanted or passed(node, instance_model(node))[0] == (("k", "k"),)

@@ -2432,6 +2432,22 @@ BLOCKS: Final = (
         "tests/frontends/test_cql_queries.py::test_queries_say_at_every_instant_what_sql_says"
         "[select a, k from {t[partition by k rows 1 range 2]} w]",
     ),
+    Mutant(
+        "keys-in-any-order",
+        "an entry of (a, b) and one of (b, a) are kept apart by a and b",
+        "river/il/model.py",
+        "*map(_always, variables.values())",
+        "*({name for name in names if name} for each in variables.values() for names in each)",
+        "tests/river/test_model.py::test_fields_of_a_key_have_places",
+    ),
+    Mutant(
+        "entries-of-other-rows",
+        "what is put into the entry of a row may be any row",
+        "river/il/carried.py",
+        "return len(rows) == 1 and rows[0].slot == slot",
+        "return len(rows) == 1",
+        "tests/backends/test_multicore_by_rows.py::test_what_only_keeps_rows_by_key_and_passes_them_on",
+    ),
 )
 
 FAULTS: Final = (

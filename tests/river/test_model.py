@@ -178,6 +178,19 @@ def test_state(body: str, variables: str, state: Keyed | Stateless | Unknown | N
         assert flat(body, variables).state == state
 
 
+@pytest.mark.parametrize(
+    ("other", "state"), [("$m", Unknown()), ("$w", Keyed((("a", "b"),))), ("$m, but", Keyed((("a",),)))]
+)
+def test_fields_of_a_key_have_places(other: str, state: Keyed | Unknown) -> None:
+    """The entry of (a, b) is that of (b, a) for another item, but in another variable."""
+    second = "$m[(v.a, v.a)]" if "but" in other else f"{other}[(v.b, v.a)]"
+    found = of(
+        "operator f(x: {a: i64, b: i64}; $m: map<(i64, i64), i64>, $w: map<(i64, i64), i64>) -> (o: {n: i64}) {"
+        f" on x(v) {{ with c = $m[(v.a, v.b)] else 0 {{ c = 1; }} with e = {second} else 0 {{ e = 1; }} }} }}"
+    )
+    assert found.state == state
+
+
 ROWS = """
   on d(x) {
     var ins: list<O> = []; var del: list<O> = []; var touched: list<string> = [];
