@@ -593,6 +593,7 @@ var $w: map<string, deque<R>> = {}; (o, $w) <- lasts(d, $w); output o: D by tau;
         ("push_back(w, r);", "push_back(w, r); push_back(w, r);", False),
         ("push_back(w, r);", "for s in x.ins { push_back(w, s); }", False),
         ("push_back(w, r);", "push_back(w, x.ins[0]);", False),
+        ("push_back(w, r);", "if len(w) > 0 { let a = pop_front(w); push_back(w, a); }", False),
         ("for r in x.ins", "for r in x.del", False),
         ("len(w) > 2 {", 'len(w) > 2 { w[0].k = "";', False),
         ("ins: x.ins, del: gone", "ins: x.ins, del: x.del", False),

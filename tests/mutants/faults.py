@@ -2437,7 +2437,7 @@ BLOCKS: Final = (
         "an entry of (a, b) and one of (b, a) are kept apart by a and b",
         "river/il/model.py",
         "*map(_always, variables.values())",
-        "*({name for name in names if name} for each in variables.values() for names in each)",
+        "*(frozenset(n for n in names if n) for each in variables.values() for names in each)",
         "tests/river/test_model.py::test_fields_of_a_key_have_places",
     ),
     Mutant(
