@@ -10,7 +10,7 @@ from frontends.streamit import typed as ty
 from frontends.streamit.arithmetic import shown
 from frontends.streamit.code import BodyChecker, parts
 from frontends.streamit.elaborate import elaborate
-from frontends.streamit.expressions import STREAM_WORDS, CodePlace
+from frontends.streamit.expressions import STREAM_WORDS, CodePlace, counted_arguments
 from frontends.streamit.surroundings import Open, Surroundings, filled, measured
 from frontends.streamit.trees import Usage, assigned, breaks, called, changing, handed, named, root
 from frontends.streamit.vectors import LIBRARY as VECTOR_FUNCTIONS
@@ -336,6 +336,9 @@ class _Checker:
             case c.Named(name, type_, args, span=span):
                 if name not in self.known:
                     help_line = closest(name, [*self.known, *LIBRARY])
+                    help_line = (
+                        help_line or "if it stands in another file, give both: `river run a.str b.str`"
+                    )
                     raise self.report.error(
                         "streamit-unknown-stream", f"unknown stream `{name}`", span, help_line
                     )
@@ -343,7 +346,13 @@ class _Checker:
                     raise self.report.error("streamit-arguments", f"`{name}` takes no type", type_.span)
                 self.used.add(name)
                 params = tuple(self.known[name].around.params.values())
-                code.arity(name, args, len(params), span)
+                if len(args) != len(params):
+                    raise self.report.error(
+                        "streamit-arguments",
+                        counted_arguments(name, len(params), len(args)),
+                        span,
+                        _written(self.known[name].ast),
+                    )
                 given = tuple(code.expr(a, p.type) for a, p in zip(args, params, strict=True))
                 return ty.Add(add.role, ty.Create(name, None, given, span=span), span=add.span)
             case c.Stream() as ast:
@@ -424,7 +433,10 @@ class _Checker:
                 self.report.error("streamit-duplicate-name", "there is already one of these", member.span)
         if not normal:
             raise self.report.error(
-                "streamit-work-missing", "a filter needs a `work` function", ast.name_span
+                "streamit-work-missing",
+                "a filter needs a `work` function",
+                ast.name_span,
+                "`work pop 1 push 1 { push(pop()); }`, for instance",
             )
         helpers = (*helpers, *self.sized(around))
         params = (*around.params.values(), *around.captures.values())
@@ -696,6 +708,12 @@ def _measured(local: ty.Local, param: c.Param) -> ty.Local:
     """A parameter whose sizes are those of what is given, where none are written."""
     given = measured(local, len(param.type.sizes))
     return evolve(local, type=filled(local.type, param.type.sizes, given))
+
+
+def _written(stream: c.Stream) -> str | None:
+    """What a stream takes, as it is declared; None for nothing."""
+    shown = ", ".join(param.span.text for param in stream.params if param.span is not None)
+    return f"it is declared as `{stream.name}({shown})`" if shown else None
 
 
 def _sizes(function: c.Helper) -> set[str]:

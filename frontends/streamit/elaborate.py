@@ -327,7 +327,8 @@ class _Elaborator:
         """The stream of its parts, which must fit."""
         stream = top.stream
         if stream.kind != "feedbackloop" and not top.made:
-            raise self.report.error("streamit-parts", f"this {stream.kind} has no parts", stream.span)
+            message, help_line = f"this {stream.kind} has no parts", "`add` what it is made of"
+            raise self.report.error("streamit-parts", message, stream.span, help_line)
         match stream.kind:
             case "pipeline":
                 graph: ty.Graph = self.pipeline(top)
@@ -340,7 +341,8 @@ class _Elaborator:
             if stated is not None and self.concrete(stated, top.values) != found:
                 wanted = _shown(self.concrete(stated, top.values))
                 message = f"the {word} of `{stream.name}` is `{wanted}`, but its parts have `{_shown(found)}`"
-                raise self.report.error("streamit-connection", message, stream.span)
+                help_line = f"`{_shown(graph.input)}->{_shown(graph.output)}` is what its parts make"
+                raise self.report.error("streamit-connection", message, stream.span, help_line)
         return graph
 
     def pipeline(self, top: _Open) -> ty.Pipeline:
@@ -353,7 +355,12 @@ class _Elaborator:
                 message = (
                     f"`{gives}` gives `{_shown(before.output)}`, but `{takes}` takes `{_shown(after.input)}`"
                 )
-                raise self.report.error("streamit-connection", message, top.wanted[i][1].span)
+                if ty.VOID in (before.output, after.input):
+                    help_line = "what takes nothing stands first in a pipeline, what gives nothing last"
+                else:
+                    kinds = f"{_shown(before.output)}->{_shown(after.input)}"
+                    help_line = f"a filter between them converts: `add {kinds} filter {{ work pop 1 push 1 {{ ... }} }}`"
+                raise self.report.error("streamit-connection", message, top.wanted[i][1].span, help_line)
         made = tuple(top.made)
         return ty.Pipeline(top.stream.name, made[0].input, made[-1].output, made, span=top.span)
 
@@ -363,7 +370,8 @@ class _Elaborator:
         gives = [part.output != ty.VOID for part in top.made]
         if (top.split is None and any(takes)) or (top.join is None and any(gives)):
             message = "a splitjoin needs `split` and `join`"
-            raise self.report.error("streamit-parts", message, top.stream.span)
+            help_line = "`split duplicate;` or `split roundrobin;` before its branches, `join roundrobin;` behind them"
+            raise self.report.error("streamit-parts", message, top.stream.span, help_line)
         if len(top.made) > WIDEST:
             message = f"a splitjoin has more than {WIDEST:,} branches"
             raise self.report.error("streamit-too-many", message, top.stream.span)

@@ -435,8 +435,7 @@ class Expressions(Arithmetic):
     def arity(self, name: str, args: Sequence[c.Expr], count: int, span: Span | None) -> None:
         """Refuses another number of arguments."""
         if len(args) != count:
-            message = f"`{name}` takes {count} argument{'s' * (count != 1)}, {len(args)} given"
-            raise self.report.error("streamit-arguments", message, span)
+            raise self.report.error("streamit-arguments", counted_arguments(name, count, len(args)), span)
 
     def call(self, call: c.Call) -> ty.Expr:
         """A function of the filter, of the library, or of the operator language; or the next item."""
@@ -589,6 +588,12 @@ class Expressions(Arithmetic):
         help_line = closest(call.name, [name for name in known if dot in name])
         if help_line is None and dot:
             help_line = f"`{block}` is neither a `helper` block nor a portal, which is a parameter: `portal<F> {block}`"
+        help_line = f"write `{call.name.rpartition('.')[2]}(...)`" if block == "Math" else help_line
         help_line = "print with `println(x)`" if call.name in ("printf", "cout", "puts") else help_line
         message = f"unknown function `{call.name}`"
         return self.report.error("streamit-unknown-function", message, call.span, help_line)
+
+
+def counted_arguments(name: str, wanted: int, given: int) -> str:
+    """How many arguments something takes, and how many it was given."""
+    return f"`{name}` takes {wanted} argument{'s' * (wanted != 1)}, {given} given"

@@ -447,6 +447,30 @@ def test_errors_of_functions_of_the_operator_language() -> None:
         ),
         (work("int x[2][3];"), "for instance `int[2][3] x`"),
         (work("push(2147483648); pop();"), "as bits of an int: `0x80000000`"),
+        (work("float x = Math.sin(1);"), "write `sin(...)`"),
+        ("int->int filter F { }", "`work pop 1 push 1 { push(pop()); }`, for instance"),
+        ("int->int pipeline P { }", "`add` what it is made of"),
+        (f"{ONE} void->int pipeline P {{ add One; }}", "`int->int` is what its parts make"),
+        (
+            f"{ONE} int->int pipeline P {{ add Two; }}",
+            "if it stands in another file, give both: `river run a.str b.str`",
+        ),
+        (
+            f"{ONE} int->int pipeline P {{ add One; add Identity<float>; }}",
+            "a filter between them converts: `add int->float filter { work pop 1 push 1 { ... } }`",
+        ),
+        (
+            f"{ONE} {SOURCE} pipeline P {{ add One; add Source; }}",
+            "what takes nothing stands first in a pipeline, what gives nothing last",
+        ),
+        (
+            f"{ONE} int->int splitjoin P {{ add One; join roundrobin; }}",
+            "`split duplicate;` or `split roundrobin;` before its branches, `join roundrobin;` behind them",
+        ),
+        (
+            "int->int pipeline P { add F(1); } " + work("").replace("F {", "F(int n, float[n] w) {"),
+            "it is declared as `F(int n, float[n] w)`",
+        ),
         (work("long x;"), "`int` is the type of whole numbers: 32 bits, which wrap"),
         (work("printf(1);"), "print with `println(x)`"),
         (
