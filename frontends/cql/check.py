@@ -21,6 +21,7 @@ from frontends.cql.leading import led
 from frontends.cql.narrow import narrowed
 from frontends.cql.quoted import settled, texts
 from frontends.cql.sessions import growing
+from frontends.cql.spelling import as_declared
 from frontends.cql.unnest import unnested
 from frontends.sql import decimals
 from frontends.sql import syntax as q
@@ -76,6 +77,7 @@ def check(program: c.Program) -> ty.Program:
     Raises: Rejected with every error found (codes cql-*, sql-*, lang-*).
     """
     report = Report()
+    program = as_declared(program)
     functions = decimals.Functions()
     stand_ins = [externs.stand_in(function) for function in program.externs]
     called = {fn.name: fn for fn in stand_ins}

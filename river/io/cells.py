@@ -70,7 +70,8 @@ def cell_parser(type_: Type) -> Callable[[str], Any]:
 
     def filled(text: str) -> Any:
         if not text:
-            raise Mismatch("data-type", "is empty, and its type is not optional")
+            hint = "a type with `?` takes what is missing"
+            raise Mismatch("data-type", "is empty, and its type is not optional", help=hint)
         return parse(text)
 
     return filled

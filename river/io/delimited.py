@@ -316,7 +316,7 @@ def _places(
     for name, _ in fields:
         if header.count(name) == 0:
             known = ", ".join(f"`{column}`" for column in header)
-            help_ = closest(name, header) or f"the columns are {known}"
+            help_ = closest(name, header) or f"the first line names the columns: {known}"
             wrong.append(_column(origin, f"there is no column `{name}`", help_))
         elif header.count(name) > 1:
             wrong.append(_column(origin, f"the column `{name}` occurs {header.count(name)} times", None))

@@ -110,7 +110,7 @@ class Ordering:
             earlier(number, out)
             now = item[self.key]
             if reason := self._late(now, self.top):
-                out.refuse(batch, number, "data-late", reason, self._name)
+                out.refuse(batch, number, "data-late", reason, self._name, _LATER)
                 if self.strict:
                     break
                 continue
@@ -148,7 +148,7 @@ class Ordering:
             earlier(number, out)
             now = item[self.key]
             if reason := self._late(now, top):
-                out.refuse(batch, number, "data-late", reason, self._name)
+                out.refuse(batch, number, "data-late", reason, self._name, _LATER)
                 if self.strict:
                     break
                 continue
@@ -190,9 +190,10 @@ class Ordering:
             now = keys[number]
             if self.given is not None and now < self.given:
                 reason = f"the time stamp goes back, from {self._show(self.given)} to {self._show(now)}"
-                out.refuse(batch, number, "data-order", reason, self._name)
+                hint = "sort the rows by it, or say by `--lateness` how late they may come"
+                out.refuse(batch, number, "data-order", reason, self._name, hint)
             elif reason := self._late(now, self.top):
-                out.refuse(batch, number, "data-late", reason, self._name)
+                out.refuse(batch, number, "data-late", reason, self._name, _LATER)
             else:
                 self.top = self.given = now
                 out.take(item, batch.lines[number], batch.text(number))
@@ -221,12 +222,17 @@ class _Out:
     def error(self, error: RowError) -> None:
         self._errors.append((len(self._items), error))
 
-    def refuse(self, batch: Batch, number: int, code: str, reason: str, name: str) -> None:
+    def refuse(
+        self, batch: Batch, number: int, code: str, reason: str, name: str, help: str | None = None
+    ) -> None:
         text = batch.text(number)
-        self.error(self._origin.error(batch.lines[number], code, reason, field=name, text=text))
+        self.error(self._origin.error(batch.lines[number], code, reason, field=name, text=text, help=help))
 
     def batch(self) -> Batch:
         return Batch(self._items, self._lines, self._errors, self._texts.__getitem__)
+
+
+_LATER = "rows that are still later are waited for with a longer `--lateness`"
 
 
 def _earlier(batch: Batch) -> Callable[[int, _Out], None]:

@@ -82,7 +82,9 @@ def shown(text: object) -> str:
 
 def wrong(value: object, type_: Type) -> Mismatch:
     """The mismatch of a value that is of another kind than `type_`."""
-    return Mismatch("data-type", f"{shown(value)} is not a `{show(type_)}`")
+    blank = isinstance(value, str) and value != value.strip()
+    hint = "there are blanks around it" if blank else None
+    return Mismatch("data-type", f"{shown(value)} is not a `{show(type_)}`", help=hint)
 
 
 def without_unit(value: object, type_: Type) -> Mismatch:
@@ -323,7 +325,8 @@ def parse_time(text: str) -> int:
     if hour > 23 or minute > 59 or second > 59:
         raise wrong(text, TIME)
     if fraction[6:].strip("0"):
-        raise Mismatch("data-range", f"{shown(text)} is finer than the microseconds of `time`")
+        hint = "round it, or read it as a text"
+        raise Mismatch("data-range", f"{shown(text)} is finer than the microseconds of `time`", help=hint)
     micros = _date(text[:cut]) + (hour * 3600 + minute * 60 + second) * 1_000_000
     micros += int(fraction[:6].ljust(6, "0")) if fraction else 0
     if clock[6]:

@@ -2448,6 +2448,14 @@ BLOCKS: Final = (
         "return len(rows) == 1",
         "tests/backends/test_multicore_by_rows.py::test_what_only_keeps_rows_by_key_and_passes_them_on",
     ),
+    Mutant(
+        "one-of-two-names-in-another-case",
+        "a name that differs in case from two that are declared means neither",
+        "frontends/cql/spelling.py",
+        "[])) == 1}",
+        "[])) >= 1}",
+        "tests/frontends/test_cql_spelling.py::test_names_that_may_be_others_stay_as_they_are",
+    ),
 )
 
 FAULTS: Final = (
