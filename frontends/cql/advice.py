@@ -30,6 +30,8 @@ BEGUN = (
     (r"(?i)\b(date|time)\s+$", "write `timestamp '2026-01-31'`"),
     (r"(?i):\s*(row|struct)\s*[<(][^<>()]*$", "a record of fields is `{ lat: float; lon: float }`"),
     (r"(?i):\s*(decimal|numeric)\s*$", "say how many digits it has: `decimal(10, 2)`"),
+    (r"(?i)\bfrom\b[^;]*\s(for)\s+$", "a query changes nothing: there is nothing to lock"),
+    (r"(?i)\bselect\b[^;()]*,\s*(from)\b[^;()]*$", "behind the last item of the select list stands no `,`"),
     (
         r"(?i)\bfrom\s+(pattern)\s*\[[^\]]*$",
         "there are no patterns over rows: join the stream with itself",
