@@ -340,6 +340,9 @@ def held(value: Any, type_: t.Type, data: bytes) -> bool:
             return value.encode() in data
         case t.BYTES:
             return value in data
+        case t.TIME | t.DURATION:  # a bit of the schema says what the numbers count
+            counts = [value * 1000, *(value // unit for unit in (1, 1000, 1_000_000) if value % unit == 0)]
+            return any(part in data for count in counts for part in _packed(count, PACKED[type_]))
         case _ if type_ in PACKED:
             return value != value or any(part in data for part in _packed(value, PACKED[type_]))
         case _:
