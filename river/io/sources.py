@@ -155,9 +155,12 @@ def _from_memory(spec: object, wanted: _Wanted) -> ItemSource:
     origin = Origin(wanted.name, rows=True)
     batches = columnar.in_memory(spec, wanted.type, origin, wanted.size)
     if batches is None:
-        if not isinstance(spec, Iterable):
-            message = f"input `{wanted.name}`: a {spec.__class__.__name__} is no source of rows"
+        columns = isinstance(spec, dict)
+        if columns or not isinstance(spec, Iterable):
+            message = f"input `{wanted.name}`: a {type(cast('object', spec)).__name__} is no source of rows"
             help_ = "give a path, a table, a frame, a file, or an iterable of dicts"
+            if columns:
+                help_ = "columns are a table by `pyarrow.table(columns)`"
             raise Rejected([Diagnostic("data-format", message, help=help_)])
         batches = memory.read(cast("Iterable[Any]", spec), wanted.type, origin, wanted.size)
     return ItemSource(wanted.type, origin, batches, wanted.refusals)

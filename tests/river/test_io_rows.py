@@ -706,3 +706,12 @@ def test_frames_are_taken_by_their_arrow_stream() -> None:
     assert list(open_source(Frame(), AB, name="in")) == [[(1, "x")]]
     assert list(open_source(Old(), AB, name="in")) == [[(2, "y")]]
     assert list(open_source(pa.record_batch({"a": [3], "b": ["z"]}), AB, name="in")) == [[(3, "z")]]
+
+
+def test_columns_are_no_rows_and_how_they_become_some_is_said() -> None:
+    with pytest.raises(Rejected) as caught:
+        open_source({"a": [1, 2]}, t.Record((("a", t.I64),)), name="in")
+    (found,) = caught.value.diagnostics
+    assert (found.message, found.help) == (
+        "input `in`: a dict is no source of rows", "columns are a table by `pyarrow.table(columns)`"
+    )  # fmt: skip
