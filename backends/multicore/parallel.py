@@ -348,14 +348,15 @@ class Parallel(Operate, Divided):
         if self._fired:
             self._spent += (took - self._spent) / 8
             self._fired += (firings - self._fired) / 8
-        elif not self._begun:
+        elif (
+            not self._begun
+        ):  # the first firing finds neither its code nor its memory in any cache: it says nothing
             self._begun, machine.batch = True, min(FIRST, self._part)
             return
         else:
             self._spent, self._fired = took, firings
-        if (
-            self._worth
-        ):  # which one worker may do alone, where it has time: then as much as a batch, if that is soon done
+        # One worker may do alone what is worth it, where it has time: then as much as a batch, if that is soon done.
+        if self._worth:
             alone = portion(self._whole, self._fired, self._spent, self._slice)
             machine.batch = min(self._whole, self._outgo * max(self._part, alone))
         elif (

@@ -293,10 +293,9 @@ def emit(checker: Checker, item: a.Emit) -> tuple[z.Stmt, ...]:
 def emit_fits(checker: Checker, item: a.Emit, table: z.Table, count: int) -> None:
     """Refuses an `emit` that gives another number of indices than `count`."""
     if len(item.index) != count:
-        indices = "index" if count == 1 else "indices"
-        message = f"`{table.name}` has {count} {indices}, {len(item.index)} given"
-        indices = "".join("[...]" for _ in range(count))
-        hint = f"write `emit {table.name}{indices} <- ...;`"
+        noun = "index" if count == 1 else "indices"
+        message = f"`{table.name}` has {count} {noun}, {len(item.index)} given"
+        hint = f"write `emit {table.name}{'[...]' * count} <- ...;`"
         raise checker.report.error("sawzall-emit", message, item.table_span, hint)
 
 

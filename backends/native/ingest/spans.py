@@ -45,9 +45,7 @@ class Spans:
     _end: int = field(default=0, init=False)  # of the last one
     _changed: Condition = field(factory=Condition, init=False)
     _right: int = field(default=0, init=False)  # so many cuts are where a record ends
-    _rest: int | None = field(
-        default=None, init=False
-    )  # behind the last block that counts, if one was cut wrongly
+    _rest: int | None = field(default=None, init=False)  # behind the last that counts, if one was cut wrongly
 
     def cut(self, place: int) -> Iterator[Span]:
         """The blocks from a place on where a record begins."""
