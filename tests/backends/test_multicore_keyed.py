@@ -408,7 +408,7 @@ def test_why_keyed_state_is_not_divided() -> None:
     assert (
         refused("(q, $m) <- f(r, $m);", "(o, $m) <- f(q, $m);") == ["shares `$m` with another operator"] * 2
     )
-    assert refused("(o, $n) <- g(r, $n);") == ["has the key of `$n` in several places"]
+    assert refused("(o, $n) <- g(r, $n);") == ["has state that is not known to be kept by key: `$n`"]
     assert refused("(o, $n) <- h(r, $n);") == []
 
 
