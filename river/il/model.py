@@ -409,7 +409,9 @@ def _state(op: typed.Operator, findings: tuple[Findings, ...], *, rows: bool) ->
         return Unknown()  # a port whose items touch nothing has no key to be split by
     if len(op.ports) == 1:
         common = frozenset[str].intersection(*map(_always, variables.values()))
-        order = dict.fromkeys(name for name in ports[0][0] if name is not None and name in common)
+        # Accesses come in any order, and processes have to agree on that of the key.
+        first = min(tuple(name or "" for name in names) for names in variables[min(variables)])
+        order = dict.fromkeys(name for name in first if name in common)
         return Keyed((tuple(order),), rows) if common else Unknown()
     return _aligned([ports[i] for i in range(len(op.ports))], rows=rows)
 

@@ -100,7 +100,7 @@ def explored(case: ProgramCase) -> tuple[Graph, Observations]:
     """A program and what it may compute: all of it, or one outcome if there is but one."""
     graph = verify(case.program, library())
     found = results(
-        graph, case.data, variables(graph), limit=LIMIT if graph.deterministic else 20 * LIMIT, seeds=1
+        graph, case.data, variables(graph), limit=LIMIT if graph.deterministic else 100 * LIMIT, seeds=1
     )
     assert found.complete or graph.deterministic, case.text
     return graph, found
