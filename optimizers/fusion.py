@@ -304,6 +304,9 @@ def _obstacle(graph: g.Graph, first: g.Instance, second: g.Instance) -> str | No
     """Why two operators, the first of which feeds the second, cannot become one."""
     one, other = first.operator, second.operator
     names = {first.index: f"`{first.use.operator}`", second.index: f"`{second.use.operator}`"}
+    parts = {part for result in graph.results if result.combined for part in result.parts}
+    if kept := sorted(parts & {*first.variables, *second.variables}):
+        return f"`${kept[0]}` is a part that is combined, and only what accumulates alone is seen to do that"
     if isinstance(one, typed.Extern) or isinstance(other, typed.Extern):
         name = names[first.index if isinstance(one, typed.Extern) else second.index]
         return f"the body of {name} is not text"
