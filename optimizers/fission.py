@@ -94,7 +94,7 @@ class Site:
 
 
 @frozen
-class Plan:
+class RegionPlan:
     """How a region keeps order, and the fields of its items (or rows) by whose values they are divided.
 
     `exits`: the queues by which items leave it otherwise than in the order that follows from that, with their strategies.
@@ -153,7 +153,7 @@ class Fission:
                 members = longer
             members = _cut(graph, members)
             asked, works = self.asked(graph, members), not all(lasting(graph.instances[m]) for m in members)
-            if (asked or works) and isinstance(region(graph, members), Plan):
+            if (asked or works) and isinstance(region(graph, members), RegionPlan):
                 seen.update(members)
                 yield Site(members, degree)
             elif asked:
@@ -186,7 +186,7 @@ class Fission:
             if degree > 1 and not any(_fixed(graph.instances[m]) for m in members):
                 degree = taken.degree(members, degree, own[index])
             told = self.asked(graph, members) and index not in gathering
-            if degree > 1 and (told or isinstance(self.serially(graph, members), Plan)):
+            if degree > 1 and (told or isinstance(self.serially(graph, members), RegionPlan)):
                 yield Site(members, degree)
 
     def by_one_key(self, graph: g.Graph, first: int, degrees: Mapping[int, int]) -> tuple[int, ...]:
@@ -202,7 +202,7 @@ class Fission:
             members = (*members, after[0])
         return members if any(_keeps_apart(graph.instances[m]) for m in members) else (first,)
 
-    def serially(self, graph: g.Graph, members: tuple[int, ...]) -> Plan | Note:
+    def serially(self, graph: g.Graph, members: tuple[int, ...]) -> RegionPlan | Note:
         """How operators can be a region where the runtime puts results in order."""
         if len(members) == 1:
             return _alone(graph, graph.instances[members[0]])
@@ -210,16 +210,18 @@ class Fission:
         return (
             Note(found, graph.instances[members[0]].use.span)
             if isinstance(found, str)
-            else Plan(BY_TIME, found.names)
+            else RegionPlan(BY_TIME, found.names)
         )
 
-    def plan(self, graph: g.Graph, site: Site) -> Plan | Note:
+    def plan(self, graph: g.Graph, site: Site) -> RegionPlan | Note:
         """How a site can be a region, or why it cannot."""
         if not site.members:
-            return Plan(BLOCKS, ())
+            return RegionPlan(BLOCKS, ())
         if site.blocks:
             exits = (queue for _, queue in _leaving(graph, site.members))
-            return Plan(a.COMBINE, (), tuple((queue, UNORDERED) for queue in exits if unseen(graph, queue)))
+            return RegionPlan(
+                a.COMBINE, (), tuple((queue, UNORDERED) for queue in exits if unseen(graph, queue))
+            )
         if self.rules == "runtime":
             return self.serially(graph, site.members)
         return region(graph, site.members)
@@ -256,7 +258,7 @@ class Fission:
         added: tuple[a.Known, ...]
         for id_, site in zip(_fresh(graph), sites, strict=False):
             plan = self.plan(graph, site)
-            assert isinstance(plan, Plan)  # noqa: S101 - the guard has approved
+            assert isinstance(plan, RegionPlan)  # noqa: S101 - the guard has approved
             region_ = a.Region(id_, plan.strategy, plan.keys)
             exits = _said(graph, site.members, region_, plan)
             if site.input is not None:
@@ -294,7 +296,7 @@ def _fixed(instance: g.Instance) -> bool:
 
 
 def _said(
-    graph: g.Graph, members: Sequence[int], region_: a.Region, plan: Plan
+    graph: g.Graph, members: Sequence[int], region_: a.Region, plan: RegionPlan
 ) -> dict[int, tuple[a.Exits, ...]]:
     """What is said of the exits of operators in a region: of those that do not all leave as the region says."""
     own = dict(plan.exits)
@@ -314,7 +316,7 @@ def _fresh(graph: g.Graph) -> Iterator[str]:
     return (id_ for id_ in map("r{}".format, count(1)) if id_ not in known)
 
 
-def _alone(graph: g.Graph, instance: g.Instance) -> Plan | Note:
+def _alone(graph: g.Graph, instance: g.Instance) -> RegionPlan | Note:
     """How one operator can be a region where the runtime keeps the order of what firings make, or why it cannot."""
     op, said = instance.operator, annotated(instance.use)
     found = divided(graph, instance, () if said.keys is None else said.keys.fields)
@@ -327,12 +329,12 @@ def _alone(graph: g.Graph, instance: g.Instance) -> Plan | Note:
         )
     exact = all(model == ONE for model in instance_model(instance).selectivity)
     if isinstance(found, Sharded):
-        return Plan("seqno" if exact else "seqno_marks", found.names)
+        return RegionPlan("seqno" if exact else "seqno_marks", found.names)
     if isinstance(found, ByRows):
-        return Plan(BY_TIME, found.names)
+        return RegionPlan(BY_TIME, found.names)
     if _windowed(instance):
-        return Plan(a.HALO, ())
-    return Plan("round_robin" if exact else "seqno_marks", ())
+        return RegionPlan(a.HALO, ())
+    return RegionPlan("round_robin" if exact else "seqno_marks", ())
 
 
 def _keeps_apart(instance: g.Instance) -> bool:
@@ -386,7 +388,7 @@ def _one_more(graph: g.Graph, members: tuple[int, ...], alike: Collection[int]) 
     for each in (*after, *before):
         if each in alike and each not in members:
             longer = _with(graph, members, each)
-            if isinstance(region(graph, longer), Plan):
+            if isinstance(region(graph, longer), RegionPlan):
                 return longer
     return None
 
@@ -415,16 +417,16 @@ UNHELD: Final = ("round_robin", a.HALO)
 """The strategies by which what a firing sends waits for nothing that comes later: it may go round in a loop."""
 
 
-def region(graph: g.Graph, members: tuple[int, ...]) -> Plan | Note:
+def region(graph: g.Graph, members: tuple[int, ...]) -> RegionPlan | Note:
     """How `members`, each behind the one that feeds it, can be a region, or why not; about the last, if the others can."""
     found = _region(graph, members)
     looping = [graph.instances[member].use for member in members if member in graph.looping]
-    if isinstance(found, Plan) and looping and found.strategy not in UNHELD:
+    if isinstance(found, RegionPlan) and looping and found.strategy not in UNHELD:
         return Note(f"`{looping[-1].operator}` {LOOPS}", looping[-1].span)
     return found
 
 
-def _region(graph: g.Graph, members: tuple[int, ...]) -> Plan | Note:
+def _region(graph: g.Graph, members: tuple[int, ...]) -> RegionPlan | Note:
     """The same, where no loop is."""
     instances = [graph.instances[m] for m in members]
     if windowed := next(filter(_windowed, instances), None):
@@ -432,7 +434,7 @@ def _region(graph: g.Graph, members: tuple[int, ...]) -> Plan | Note:
             _windows_obstacle(graph, windowed) if len(members) == 1 else "takes windows of what comes to it"
         )
         return (
-            Plan(a.HALO, ())
+            RegionPlan(a.HALO, ())
             if reason is None
             else Note(f"`{windowed.use.operator}` {reason}", windowed.use.span)
         )
@@ -466,10 +468,12 @@ def _region(graph: g.Graph, members: tuple[int, ...]) -> Plan | Note:
     exits = {queue: exact[queue] for _, queue in _leaving(graph, members) if not unseen(graph, queue)}
     free = tuple((queue, UNORDERED) for _, queue in _leaving(graph, members) if queue not in exits)
     if not exits:
-        return Plan(UNORDERED, names)
+        return RegionPlan(UNORDERED, names)
     if not all(exits.values()):
-        return Plan("seqno_marks", names, (*free, *((queue, "seqno") for queue in exits if exits[queue])))
-    return Plan("seqno" if names else "round_robin", names, free)
+        return RegionPlan(
+            "seqno_marks", names, (*free, *((queue, "seqno") for queue in exits if exits[queue]))
+        )
+    return RegionPlan("seqno" if names else "round_robin", names, free)
 
 
 UNORDERED: Final = "unordered"
@@ -628,7 +632,7 @@ def _in_order(first: g.Instance, keys: frozenset[str]) -> tuple[str, ...]:
 
 def _ordered(
     graph: g.Graph, instances: Sequence[g.Instance], models: Sequence[Model], keys: frozenset[str] | None
-) -> Plan | Note:
+) -> RegionPlan | Note:
     """The plan of a region on ordered queues: the items themselves tell their order."""
     first = instances[0]
     for instance in instances:
@@ -636,7 +640,7 @@ def _ordered(
             message = f"`{instance.use.operator}` ends an ordered queue and sends nothing"
             return Note(message, instance.use.span)
     if keys is None:
-        return Plan("time_merge", ())
+        return RegionPlan("time_merge", ())
     if any(isinstance(m.state, Keyed) and not m.state.rows for m in models):
         by = first.operator.ports[0].by
         name = instances[-1].use.operator
@@ -663,7 +667,7 @@ def _ordered(
         if not _bag_reader(after):
             message = f"`{after.use.operator}` may read the order of rows within an instant, which replicas would change"
             return Note(message, instances[-1].use.span)
-    return Plan("time_merge", _in_order(first, keys))
+    return RegionPlan("time_merge", _in_order(first, keys))
 
 
 def _bag_reader(instance: g.Instance) -> bool:

@@ -108,7 +108,7 @@ def _twins(op: typed.Operator | typed.Extern, inputs: tuple[str, ...]) -> Mappin
 def exact(value: object) -> Hashable:
     """A typed tree without names and places, as a key: equal only for trees that compute the same, bit for bit."""
     match value:
-        case typed.Node() | typed.Site():
+        case typed.Node() | typed.TrapSite():
             kind = type(value)
             return (kind.__name__, *(exact(getattr(value, part)) for part in _parts(kind)))
         case tuple():

@@ -151,7 +151,7 @@ def _sender(op: typed.Operator, index: int) -> typed.Operator:
     const, consts = op.consts[index], op.consts[:index]
     fns = _called(op, (*consts, const))
     value = typed.Fn("value", (), const.type, const.slots, const.value, emits=False)
-    site = typed.Site(("recursion-depth",))
+    site = typed.TrapSite(("recursion-depth",))
     call = typed.Call(const.type, len(fns), value.name, (), len(op.sites))
     body = typed.Block((typed.Emit(0, call),))
     return typed.Operator(

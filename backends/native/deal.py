@@ -88,7 +88,7 @@ def sharding(type_: t.Type, keys: tuple[Path, ...], count: int) -> NativeOperato
         outs=(typed.Out("shard", t.U64, None, None),),
         consts=(),
         fns=(),
-        sites=(typed.Site(("division-by-zero",)),),
+        sites=(typed.TrapSite(("division-by-zero",)),),
         items=(typed.ItemHandler(0, 1, typed.Block((typed.Emit(0, shard),))),),
         first=None,
         rated=None,

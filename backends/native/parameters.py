@@ -102,7 +102,7 @@ class _Shape:
                 self.atoms.append(typed.At)
                 self.add((node.type, node.value, node.site), movable=movable)
                 self.add(node.index, movable=False)
-            case typed.Node() | typed.Site():
+            case typed.Node() | typed.TrapSite():
                 inside = movable and not _fixed(node, rated=self.rated)
                 self.atoms.append(type(node))
                 for name in _fields(type(node)):

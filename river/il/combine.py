@@ -392,7 +392,7 @@ def combining(op: typed.Operator, variable: int, found: Combine, *, entry: bool 
         outs=(),
         consts=op.consts if calls else (),
         fns=op.fns if calls else (),
-        sites=(*op.sites, typed.Site(())),
+        sites=(*op.sites, typed.TrapSite(())),
         items=(typed.ItemHandler(0, next(slots), body),),
         span=op.span,
     )

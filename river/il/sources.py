@@ -30,7 +30,7 @@ WAYS: Final = (BLOCKS, COMBINE)
 
 
 @frozen
-class Source:
+class ReadDirectives:
     """What is said of how an input is read.
 
     `combined`: the region whose operators run on its blocks. `blocks`: the one in which it is alone. `parallel`: how many workers
@@ -49,11 +49,11 @@ class Source:
         return workers if stated is None else min(workers, stated)
 
 
-def source(graph: Graph, name: str) -> Source:
+def source(graph: Graph, name: str) -> ReadDirectives:
     """How the input `name` is read."""
     known = [known for known, _ in _said(graph.program.input(name))]
     regions = [each for each in known if isinstance(each, a.Region)]
-    return Source(
+    return ReadDirectives(
         next((each for each in regions if each.what == COMBINE), None),
         next((each for each in regions if each.what == BLOCKS), None),
         next((each for each in known if isinstance(each, a.Parallel)), None),
@@ -118,4 +118,4 @@ def _mistakes(
     yield Diagnostic("il-region", message, span, help=help_)
 
 
-__all__ = ["BLOCKS", "Source", "check_sources", "source"]
+__all__ = ["BLOCKS", "ReadDirectives", "check_sources", "source"]

@@ -490,7 +490,7 @@ class MarkHandler(Node):
 
 
 @frozen
-class Site:
+class TrapSite:
     """A place that can trap: the codes it may raise, and where it stands."""
 
     codes: tuple[str, ...]
@@ -507,7 +507,7 @@ class Operator(Node):
     outs: tuple[Out, ...]
     consts: tuple[Const, ...]
     fns: tuple[Fn, ...]
-    sites: tuple[Site, ...]
+    sites: tuple[TrapSite, ...]
     items: tuple[ItemHandler, ...] = ()
     first: RatedHandler | None = None
     rated: RatedHandler | None = None

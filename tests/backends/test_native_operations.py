@@ -91,7 +91,7 @@ def operator(name: str, args: tuple[t.Type, ...], result: t.Type) -> typed.Opera
     fields = tuple(typed.Get(arg, typed.Local(item, 0, "x"), i, str(i)) for i, arg in enumerate(args))
     return typed.Operator(
         "operation", (typed.Port("x", item, None),), (), (typed.Out("y", result, None, None),), (), (),
-        (typed.Site(()),),
+        (typed.TrapSite(()),),
         items=(typed.ItemHandler(0, 1, typed.Block((typed.Emit(0, typed.Apply(result, name, fields, 0)),))),),
     )  # fmt: skip
 

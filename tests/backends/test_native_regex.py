@@ -52,7 +52,7 @@ def probe(*, debug: bool = False) -> NativeOperator:
     ]
     op = typed.Operator(
         "probe", (typed.Port("x", ITEM, None),), (), tuple(typed.Out(name, type_, None, None) for name, type_ in RESULTS.items()),
-        (), (), (typed.Site(()),),
+        (), (), (typed.TrapSite(()),),
         items=(typed.ItemHandler(0, 1, typed.Block(tuple(typed.Emit(i, one) for i, one in enumerate(applies)))),),
     )  # fmt: skip
     native = compile_native(op, debug=debug)

@@ -41,7 +41,7 @@ def native(name: str, args: tuple[t.Type, ...], result: t.Type) -> NativeOperato
     item = t.Tuple(args)
     fields = tuple(typed.Get(arg, typed.Local(item, 0, "x"), i, str(i)) for i, arg in enumerate(args))
     op = typed.Operator(
-        "one", (typed.Port("x", item, None),), (), (typed.Out("y", result, None, None),), (), (), (typed.Site(()),),
+        "one", (typed.Port("x", item, None),), (), (typed.Out("y", result, None, None),), (), (), (typed.TrapSite(()),),
         items=(typed.ItemHandler(0, 1, typed.Block((typed.Emit(0, typed.Apply(result, name, fields, 0)),))),),
     )  # fmt: skip
     found = compile_native(op)

@@ -193,7 +193,7 @@ def test_what_is_not_compiled_is_refused_with_its_place(monkeypatch: pytest.Monk
     found_at_runtime = typed.Apply(t.REGEX, "regex", (text,), 0)
     body = typed.Block((typed.Emit(0, typed.Apply(t.BOOL, "re_test", (found_at_runtime, text))),))
     op = typed.Operator(
-        "seek", (typed.Port("x", t.STRING, None),), (), (typed.Out("o", t.BOOL, None, None),), (), (), (typed.Site(()),),
+        "seek", (typed.Port("x", t.STRING, None),), (), (typed.Out("o", t.BOOL, None, None),), (), (), (typed.TrapSite(()),),
         items=(typed.ItemHandler(0, 1, body),),
     )  # fmt: skip
     found = compile_native(op)

@@ -48,7 +48,7 @@ def operator(source: t.Type, name: str, result: t.Type) -> NativeOperator:
         sent = typed.Apply(t.I64, "len", (made,))
     op = typed.Operator(
         "text", (typed.Port("x", source, None),), (), (typed.Out("y", sent.type, None, None),), (), (),
-        (typed.Site(()),), items=(typed.ItemHandler(0, 1, typed.Block((typed.Emit(0, sent),))),),
+        (typed.TrapSite(()),), items=(typed.ItemHandler(0, 1, typed.Block((typed.Emit(0, sent),))),),
     )  # fmt: skip
     found = compile_native(op)
     assert isinstance(found, NativeOperator), found

@@ -1044,7 +1044,7 @@ PASSES: Final = (
         "fission-of-a-loop",
         "an operator in a loop is replicated though what it sends waits for a pulse",
         "optimizers/fission.py",
-        "if isinstance(found, Plan) and looping and found.strategy not in UNHELD:",
+        "if isinstance(found, RegionPlan) and looping and found.strategy not in UNHELD:",
         "if False:",
         "tests/optimizers/test_guards.py::test_fission_says_why_not",
     ),

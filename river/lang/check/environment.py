@@ -88,7 +88,7 @@ class Context:
 
     scope: Scope
     report: list[Diagnostic] = field(factory=list[Diagnostic])
-    sites: list[typed.Site] = field(factory=list[typed.Site])
+    sites: list[typed.TrapSite] = field(factory=list[typed.TrapSite])
     fns: list[FnEntry] = field(factory=list[FnEntry])
     fn_names: dict[tuple[str, bool], int] = field(
         factory=dict[tuple[str, bool], int]
@@ -125,7 +125,7 @@ class Context:
 
     def site(self, codes: tuple[str, ...], span: Span | None) -> int:
         """A fresh trap site."""
-        self.sites.append(typed.Site(codes, span))
+        self.sites.append(typed.TrapSite(codes, span))
         return len(self.sites) - 1
 
     @contextmanager

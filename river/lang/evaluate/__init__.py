@@ -120,7 +120,7 @@ class _TakesLong(Exception):  # noqa: N818 - no mistake
 
 
 def first_value(
-    expr: typed.Expr, fns: tuple[typed.Fn, ...], sites: tuple[typed.Site, ...], slots: int
+    expr: typed.Expr, fns: tuple[typed.Fn, ...], sites: tuple[typed.TrapSite, ...], slots: int
 ) -> Value:
     """The frozen value of a closed expression, by the evaluator or, where that takes long, by machine code.
 
