@@ -127,7 +127,7 @@ class Parallel(Operate, Divided):
         self._spent = 0.0  # seconds of this thread that firings took which were made at once
         self._slice = SLICE
         self._fired = 0.0  # how many these were; both are smoothed, and alike
-        self._begun = False
+        self._begun = False  # whether a firing has been timed; what the first one took counts for nothing
         self._starved = False  # whether there was no item when something was to be taken last
         self._order = choices.order(AHEAD * (len(clones) + more), self._send, instance.drain)
         self._worklist: Worklist[Firings | Emitted | FailedResult, Emitted] = Worklist(
@@ -348,9 +348,8 @@ class Parallel(Operate, Divided):
         if self._fired:
             self._spent += (took - self._spent) / 8
             self._fired += (firings - self._fired) / 8
-        elif (
-            not self._begun
-        ):  # the first firing finds neither its code nor its memory in any cache: it says nothing
+        elif not self._begun:
+            # The first firing finds neither its code nor its memory in any cache: it says nothing.
             self._begun, machine.batch = True, min(FIRST, self._part)
             return
         else:
@@ -359,9 +358,8 @@ class Parallel(Operate, Divided):
         if self._worth:
             alone = portion(self._whole, self._fired, self._spent, self._slice)
             machine.batch = min(self._whole, self._outgo * max(self._part, alone))
-        elif (
-            machine.batch < self._tried
-        ):  # of so few items nothing is known but that they do not take very long
+        elif machine.batch < self._tried:
+            # Of so few items nothing is known but that they do not take very long.
             machine.batch = min(8 * machine.batch, self._tried)
             self._spent = self._fired = 0.0
         else:

@@ -1498,6 +1498,10 @@ GUARDS: Final = (
         "if shared := [v for v in first.variables if v in second.variables]:", "if shared := list[str]():",
     ),
     _unguarded(
+        _FUSION, "fusion-of-what-is-combined", "an operator that gathers a part of what is combined is fused",
+        "if kept := sorted(parts & {*first.variables, *second.variables}):", "if kept := list[str]():",
+    ),
+    _unguarded(
         _FUSION, "fusion-of-who-reads-in-turns", "an operator that reads in turns is fused with who is behind it",
         "if one.merge is None and not one.items:",
     ),

@@ -288,6 +288,18 @@ FUSION |= {
         ),
         "`two` and `f` stay apart: `f` waits for the marks of both its inputs",
     ),
+    "combined": (
+        (
+            "operator keep(x: T) -> (out: T) { on x(t) { if t.n > 0 { emit out t; } } }"
+            " operator tally(x: T; $v: map<string, i64>) -> () { on x(t) { with c = $v[t.k] else 0 { c = c +% t.n; } } }"
+            " fn rows(m: map<string, i64>) -> list<T>"
+            " { var made: list<T> = []; for k, n in m { push(made, {k: k, n: n}); } return made; }"
+            " var $v.0: map<string, i64> = {}; var $v.1: map<string, i64> = {}; input p: T; input o: T;"
+            " @Fuse(1) (r) <- keep(p); @Fuse(1) ($v.0) <- tally(r, $v.0); ($v.1) <- tally(o, $v.1);"
+            " result $v = combine($v.0, $v.1); output q: T = rows($v, rows);"
+        ),
+        "`keep` and `tally` stay apart: `$v.0` is a part that is combined, and only what accumulates alone is seen to do that",
+    ),
 }
 
 
