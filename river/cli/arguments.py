@@ -1,20 +1,17 @@
-"""The arguments that commands share, and what they say: the program, and the job to run it over."""
+"""The options that commands share, and what they say of the job to run a program over."""
 
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from river.classes import define, field
 from river.cli.quantities import DURATION
-from river.cli.terminal import say
 from river.diagnostics import Diagnostic, Rejected
 
 if TYPE_CHECKING:
@@ -22,10 +19,9 @@ if TYPE_CHECKING:
 
     from river.backend import Options
     from river.cli.terminal import Streams
-    from river.driver import Compiled, Job
+    from river.driver import Job
     from river.driver.places import Endpoint
     from river.platform import Platform
-    from river.source import Source
 
 
 Run = tuple["str | None", "Platform"]
@@ -52,139 +48,6 @@ def pairs(flag: str, values: tuple[str, ...], form: str = "NAME=FILE") -> dict[s
             raise Rejected([Diagnostic("usage", f"`{flag} {name}=...` is given twice")])
         found[name] = rest
     return found
-
-
-def program_of(
-    streams: Streams,
-    paths: tuple[str, ...],
-    lang: str | None,
-    main: str | None,
-    run: Run | None = None,
-    params: Iterable[str] = (),
-    given: Mapping[str, Any] = MappingProxyType({}),
-    profile: str | None = None,
-) -> Compiled:
-    """The program at `paths` (`-`: standard input), compiled; its warnings are printed. `run`: it is only to run so.
-
-    `params`: values of its parameters, as `NAME=VALUE`. `given`: what else the command line says, as `--undefined skip`.
-    `profile`: the file of one.
-
-    Raises: Rejected.
-    """
-    from river.driver import compile_once, compile_source, read_source
-
-    if "-" in paths and lang is None:
-        raise Rejected(
-            [
-                Diagnostic(
-                    "unknown-language",
-                    "standard input has no suffix that tells the language",
-                    help="say it with `--lang`",
-                )
-            ]
-        )
-    if paths.count("-") > 1:
-        raise Rejected([Diagnostic("usage", "standard input cannot be two texts at once")])
-    source, *more = (read_source(path, _piped(streams) if path == "-" else None) for path in paths)
-    source = _with_parameters(source, lang, pairs("--param", tuple(params)))
-    source = _with_options(source, lang, given)
-    if profile is not None:
-        compiled = compile_once(source, lang, more=more, main=main).profiled(profile)
-    elif run is None:
-        compiled = compile_source(source, lang, more=more, main=main)
-    else:
-        compiled = compile_once(source, lang, more=more, main=main, passes=run[0], platform=run[1])
-    say(streams, compiled.warnings)
-    return compiled
-
-
-def _with_parameters(source: Source, lang: str | None, params: Mapping[str, str]) -> Source:
-    """The text of a program with values of its parameters behind it, as it says them itself.
-
-    Raises: Rejected("usage") where the language has no parameters.
-    """
-    from river.source import Source
-
-    if not params:
-        return source
-    if (lang or source.name.rpartition(".")[2]) != "cql":
-        raise Rejected([Diagnostic("usage", "`--param` is of programs in CQL", help="leave it out")])
-    for name in params:
-        if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) is None:
-            raise Rejected([Diagnostic("usage", f"`--param {name}=...`: this is no name")])
-    said = "".join(f"\nparam {name} = {_literal(value)};" for name, value in params.items())
-    return Source(source.name, source.text + said)
-
-
-def _with_options(source: Source, lang: str | None, given: Mapping[str, Any]) -> Source:
-    """The text of a program in Sawzall with how it runs behind it, as it says that itself; zones are those of `TZ`.
-
-    Of programs in StreamIt that is only the seed of their random numbers.
-
-    Raises: Rejected("usage") where the language knows no such options, and for a zone that there is not.
-    """
-    from river.source import Source
-
-    undefined, zone, seed = (given.get(name) for name in ("undefined", "zone", "seed"))
-    variables, files = (tuple(given.get(name) or ()) for name in ("env", "load"))
-    if (lang or source.name.rpartition(".")[2]) not in ("szl", "sawzall"):
-        flags = {"--undefined": undefined, "--zone": zone, "--env": variables, "--load": files}
-        for flag, value in flags.items():
-            if value:
-                message = f"`{flag}` is of programs in Sawzall"
-                raise Rejected([Diagnostic("usage", message, help="leave it out")])
-        draws = seed is not None and (lang or source.name.rpartition(".")[2]) in ("str", "streamit")
-        return Source(source.name, f"{source.text}\n#river seed {seed}") if draws else source
-    if zone is not None:
-        from zoneinfo import ZoneInfo
-
-        try:
-            ZoneInfo(zone)
-        except (ValueError, KeyError, OSError):
-            hint = "such as `America/Los_Angeles`"
-            raise Rejected(
-                [Diagnostic("usage", f"`--zone {zone}`: there is no such zone", help=hint)]
-            ) from None
-        os.environ["TZ"] = zone
-    said = {"undefined": undefined, "seed": seed}
-    options = "".join(f"\n#river {name} {value}" for name, value in said.items() if value is not None)
-    return Source(source.name, source.text + options + _outside(variables, files))
-
-
-def _outside(variables: Iterable[str], files: Iterable[str]) -> str:
-    """What a program in Sawzall may ask of what is around it, as lines of its text; a variable that is not set has none.
-
-    Raises: Rejected("usage") for a file that cannot be read.
-    """
-    import json
-    from base64 import b64encode
-
-    found = [("env", name, os.environb[name.encode()]) for name in variables if name.encode() in os.environb]
-    for name in files:
-        try:
-            found.append(("load", name, Path(name).read_bytes()))
-        except (OSError, ValueError) as error:
-            raise Rejected([Diagnostic("usage", f"`--load {name}`: it cannot be read: {error}")]) from None
-    return "".join(
-        f"\n#river {word} {json.dumps(name)} {b64encode(value).decode()}" for word, name, value in found
-    )
-
-
-def _literal(value: str) -> str:
-    """A value as the text of a program: a number, a truth, a time or a length of time as it is, all else as a text."""
-    number = r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?"
-    if re.fullmatch(rf"(?i){number}|true|false|(timestamp|date|interval)\s*'[^']*'(\s*[a-z]+)?", value):
-        return value
-    return "'" + value.replace("'", "''") + "'"
-
-
-def _piped(streams: Streams) -> str | bytes:
-    """The text on standard input. Raises: Rejected("missing-file")."""
-    try:
-        return getattr(streams.stdin, "buffer", streams.stdin).read()
-    except OSError as error:
-        message = f"cannot read standard input: {(error.strerror or str(error)).lower()}"
-        raise Rejected([Diagnostic("missing-file", message)]) from error
 
 
 def check_output(
@@ -257,7 +120,19 @@ def _enter(folder: str) -> None:
         _ENTERED.folder = folder
 
 
+Decorator = Callable[[Any], Any]
 Complete = Callable[[click.Context, click.Parameter, str], list[str]]
+
+
+def together(*options: Decorator) -> Decorator:
+    """One decorator for several options, which are shown in this order."""
+
+    def apply(command: Any) -> Any:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return apply
 
 
 def one_of(names: Callable[[], Iterable[str]]) -> Complete:
@@ -269,13 +144,6 @@ def one_of(names: Callable[[], Iterable[str]]) -> Complete:
     return complete
 
 
-def languages() -> Iterable[str]:
-    """What `--lang` takes."""
-    from river import plugins
-
-    return (*plugins.frontends(), "river")
-
-
 def backends() -> Iterable[str]:
     """What `--backend` takes."""
     from river import plugins
@@ -283,42 +151,6 @@ def backends() -> Iterable[str]:
     return plugins.backends()
 
 
-PROGRAM = click.argument(
-    "program", metavar="PROGRAM", nargs=-1, required=True, type=click.Path(allow_dash=True)
-)
-PARAM = click.option(
-    "--param",
-    "params",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="CQL: what `:name` stands for in the program",
-)
-MAIN = click.option(
-    "--main", metavar="NAME", help="StreamIt: the stream that is the program, where several could be"
-)
-UNDEFINED = click.option(
-    "--undefined",
-    type=click.Choice(["stop", "skip"]),
-    help="Sawzall: whether what is undefined ends the record, or its statement alone  [default: stop]",
-)
-ZONE = click.option(
-    "--zone", metavar="NAME", help="Sawzall: the time zone, as America/Los_Angeles; without it that of TZ"
-)
-ENV = click.option(
-    "--env",
-    multiple=True,
-    metavar="NAME",
-    help="Sawzall: a variable of the environment for which `getenv` may ask",
-)
-LOAD = click.option(
-    "--load", multiple=True, metavar="FILE", help="Sawzall: a file that `load` may read, under this name"
-)
-LANG = click.option(
-    "--lang",
-    metavar="NAME",
-    shell_complete=one_of(languages),
-    help="language of the program; without it the file's suffix tells",
-)
 IN = click.option(
     "--in", "ins", multiple=True, metavar="NAME=FILE", help="data of an input; `-` is standard input"
 )
@@ -402,6 +234,8 @@ DEBUG_NATIVE = click.option(
     is_flag=True,
     help="machine code that checks every access to memory: slow, for reports of bugs",
 )
+FIRING: Final = together(BATCH, BOUND, SEED, LATENESS, UNTIL, ITERATIONS, NATIVE, DEBUG_NATIVE)
+"""How operators fire: what `run`, `check` and `profile` all take."""
 DEADLINE = click.option(
     "--deadline",
     type=DURATION,
@@ -657,8 +491,6 @@ def live_of(job: Job, given: Mapping[str, Any]) -> Job:
 
 def _token(given: Mapping[str, Any]) -> str | None:
     """The token of `--token`, `--token-file` or $RIVER_TOKEN. Raises: Rejected("usage") for two of them, and for no line."""
-    import os
-
     stated, path = given["token"], given["token_file"]
     if stated is not None and path is not None:
         raise Rejected([Diagnostic("usage", "`--token` and `--token-file` both state a token")])

@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from river.cli.arguments import (
-    BATCH,
-    BOUND,
     CHECKPOINT,
     DEADLINE,
-    DEBUG_NATIVE,
-    ENV,
     EVERY,
     EXPERIMENT,
     EXTERN,
+    FIRING,
     FOLLOW,
     FOLLOW_INPUT,
     FORMAT_IN,
@@ -24,35 +21,23 @@ from river.cli.arguments import (
     IDLE_EXIT,
     IN,
     IN_PLACE,
-    ITERATIONS,
-    LANG,
-    LATENESS,
-    LOAD,
-    MAIN,
     METRICS,
     MODE,
-    NATIVE,
     ON_ERROR,
     OPTIMIZE,
     ORDER_BY,
-    PARAM,
     PARTITION_BY,
     PASSES,
     PROFILE,
-    PROGRAM,
     RESTART,
-    SEED,
     SPARK_CONF,
     SPARK_MASTER,
     STOP_AFTER,
     SUMMARY,
     TOKEN,
     TOKEN_FILE,
-    UNDEFINED,
-    UNTIL,
     WALL,
     WORKERS,
-    ZONE,
     backends,
     checkpoint_of,
     job_of,
@@ -60,9 +45,9 @@ from river.cli.arguments import (
     one_of,
     pairs,
     passes_of,
-    program_of,
 )
 from river.cli.limits import MEMORY, TIME
+from river.cli.programs import PROGRAM, program_of
 from river.cli.signals import ended_by_signals
 from river.cli.terminal import Progress, say
 from river.diagnostics import Diagnostic, Rejected
@@ -70,6 +55,7 @@ from river.diagnostics import Diagnostic, Rejected
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from river.cli.programs import Asked
     from river.cli.terminal import Streams
     from river.driver import Comparison, Compiled, Job, Parting
     from river.metrics import Metrics
@@ -90,13 +76,6 @@ LINES = 12
 
 @click.command("run")
 @PROGRAM
-@LANG
-@MAIN
-@PARAM
-@UNDEFINED
-@ZONE
-@ENV
-@LOAD
 @IN
 @click.option(
     "--out",
@@ -141,14 +120,7 @@ LINES = 12
 )
 @ON_ERROR
 @WORKERS
-@BATCH
-@BOUND
-@SEED
-@LATENESS
-@UNTIL
-@ITERATIONS
-@NATIVE
-@DEBUG_NATIVE
+@FIRING
 @DEADLINE
 @EXTERN
 @FOLLOW
@@ -175,9 +147,7 @@ LINES = 12
 @TIME
 @MEMORY
 @click.pass_obj
-def run_(
-    streams: Streams, program: tuple[str, ...], lang: str | None, main: str | None, **given: Any
-) -> None:
+def run_(streams: Streams, asked: Asked, **given: Any) -> None:
     """Run PROGRAM over data files.
 
     Inputs and outputs are CSV, TSV, JSON lines, Parquet or Arrow files, by suffix. A relation comes out as its change log:
@@ -203,15 +173,13 @@ def run_(
     from river.io.sinks import known_format
     from river.lang.evaluate.patience import patience
 
-    job = checkpoint_of(live_of(job_of(streams, program, given), given), given)
+    job = checkpoint_of(live_of(job_of(streams, asked.program, given), given), given)
     if job.live is not None:
         job.live.tell = lambda diagnostic: say(streams, (diagnostic,))
     run = passes_of(given["backend"], job.options)
     code = getattr(plugins.backend(given["backend"]), "constants", None)
     with patience(job.options.deadline, code):  # languages compute values, too
-        compiled = program_of(
-            streams, program, lang, main, run, params=given["params"], given=given, profile=given["profile"]
-        )
+        compiled = program_of(streams, asked, run, seed=given["seed"], profile=given["profile"])
     targets = pairs("--out", given["outs"])
     outputs: dict[str, Any] = {name: path for name, path in targets.items() if path != "-"}
     formats = {**job.formats, **pairs("--out-format", given["out_formats"])}
@@ -274,7 +242,8 @@ def run_(
         done = f"done in {seconds:.2f} s"
         if results.read is not None:
             rate = results.read / seconds if seconds > 0 else 0.0
-            done = f"{results.read:,} items in {seconds:.2f} s ({rate:,.0f}/s)"
+            noun = "item" if results.read == 1 else "items"
+            done = f"{results.read:,} {noun} in {seconds:.2f} s ({rate:,.0f}/s)"
         print(f"{done}{end}", file=streams.stderr)
         if compiling >= NOTED:
             print(
@@ -304,9 +273,6 @@ def _summary(streams: Streams, metrics: Metrics | None, backend: str) -> None:
 
 @click.command("check", short_help="Compare backends with the calculus on data files.")
 @PROGRAM
-@LANG
-@MAIN
-@PARAM
 @IN
 @FORMAT_IN
 @click.option(
@@ -319,14 +285,7 @@ def _summary(streams: Streams, metrics: Metrics | None, backend: str) -> None:
 )
 @ON_ERROR
 @WORKERS
-@BATCH
-@BOUND
-@SEED
-@LATENESS
-@UNTIL
-@ITERATIONS
-@NATIVE
-@DEBUG_NATIVE
+@FIRING
 @EXPERIMENT
 @SPARK_MASTER
 @SPARK_CONF
@@ -345,9 +304,7 @@ def _summary(streams: Streams, metrics: Metrics | None, backend: str) -> None:
 @TIME
 @MEMORY
 @click.pass_obj
-def check_(
-    streams: Streams, program: tuple[str, ...], lang: str | None, main: str | None, **given: Any
-) -> None:
+def check_(streams: Streams, asked: Asked, **given: Any) -> None:
     """Run PROGRAM on backends and compare the results with the calculus.
 
     The reference backend is the Brooklet calculus itself: slow, and the definition of what is right. With `--outcomes`, every
@@ -358,8 +315,8 @@ def check_(
       river check delays.cql --in flights=flights.csv
       river check --outcomes race.river --in a=a.csv --in b=b.csv
     """  # noqa: D301
-    job = job_of(streams, program, given)
-    compiled = program_of(streams, program, lang, main, params=given["params"])
+    job = job_of(streams, asked.program, given)
+    compiled = program_of(streams, asked, seed=given["seed"])
     if given["outcomes"]:
         _outcomes(streams, compiled, job, given)
         return

@@ -9,26 +9,23 @@ import click
 
 from river.cli.arguments import (
     EXTERN,
-    LANG,
-    MAIN,
     OPTIMIZE,
-    PARAM,
     PROFILE,
-    PROGRAM,
     WORKERS,
     backends,
     check_output,
     functions,
     one_of,
     passes_of,
-    program_of,
 )
 from river.cli.limits import MEMORY, TIME
+from river.cli.programs import PROGRAM, program_of
 from river.cli.terminal import coloured, say, write
 from river.diagnostics import Diagnostic, Rejected
 
 if TYPE_CHECKING:
     from river.cli.arguments import Run
+    from river.cli.programs import Asked
     from river.cli.terminal import Streams
     from river.driver import Compiled
     from river.pictures.drawing import Drawing
@@ -45,9 +42,6 @@ BACKEND = click.option(
 
 @click.command("graph")
 @PROGRAM
-@LANG
-@MAIN
-@PARAM
 @click.option("-o", "--output", metavar="FILE", help="where the picture goes; without it, standard output")
 @click.option(
     "--format",
@@ -72,10 +66,7 @@ BACKEND = click.option(
 @click.pass_obj
 def graph_(
     streams: Streams,
-    program: tuple[str, ...],
-    lang: str | None,
-    main: str | None,
-    params: tuple[str, ...],
+    asked: Asked,
     output: str | None,
     format_: str | None,
     backend: str,
@@ -101,9 +92,9 @@ def graph_(
     from river.pictures.drawing import Planned, drawing
 
     form = format_ or _format(output)
-    check_output(streams, program, output, externs)
+    check_output(streams, asked.program, output, externs)
     run = passes_of(backend, Options(workers=workers, optimize=planned))
-    compiled = _passed(program_of(streams, program, lang, main, params=params), passes, run)
+    compiled = _passed(program_of(streams, asked), passes, run)
     if passes is not None:
         say(streams, compiled.remarks)
     plan = None
@@ -114,7 +105,7 @@ def graph_(
             raise Rejected([Diagnostic("graph-plan", f"the plan of `{backend}` cannot be drawn", help=help_)])
     picture = drawing(compiled.graph, plan)
     tinted = output in (None, "-") and coloured(streams.stdout)
-    title = Path(program[0]).name.encode(errors="backslashreplace").decode()  # a name may be no text
+    title = Path(asked.program[0]).name.encode(errors="backslashreplace").decode()  # a name may be no text
     write(streams, output, _picture(picture, form, title, tinted=tinted))
 
 
@@ -161,9 +152,6 @@ def _plan(compiled: Compiled, backend: str, modules: tuple[str, ...], workers: i
 
 @click.command("explain", short_help="Tell what River knows of PROGRAM.")
 @PROGRAM
-@LANG
-@MAIN
-@PARAM
 @BACKEND
 @PASSES
 @WORKERS
@@ -180,10 +168,7 @@ def _plan(compiled: Compiled, backend: str, modules: tuple[str, ...], workers: i
 @click.pass_obj
 def explain_(
     streams: Streams,
-    program: tuple[str, ...],
-    lang: str | None,
-    main: str | None,
-    params: tuple[str, ...],
+    asked: Asked,
     backend: str | None,
     passes: str | None,
     workers: int | None,
@@ -219,14 +204,14 @@ def explain_(
     if algebra:
         from river.driver.compilation import algebra as algebra_of
 
-        streams.stdout.write(algebra_of(program_of(streams, program, lang, main, params=params)))
+        streams.stdout.write(algebra_of(program_of(streams, asked)))
         return
     run = passes_of(backend or "multicore", Options(workers=workers, optimize=optimize))
-    read = program_of(streams, program, lang, main, params=params, profile=profile)
+    read = program_of(streams, asked, profile=profile)
     compiled = _passed(read, passes, run)
     several = passes is None and run[0] is not None and run[1].cores > 1
     cores = run[1].cores if backend in (None, "multicore") else 1
-    found = explain(compiled.graph, program[0], several=several, cores=cores)
+    found = explain(compiled.graph, asked.program[0], several=several, cores=cores)
     shown = None if backend is None else _plan(compiled, backend, externs, workers)
     refused = (
         each for each in compiled.remarks if not several or each.place != "fission"

@@ -6,29 +6,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from river.cli.arguments import (
-    LANG,
-    MAIN,
-    PARAM,
-    PROFILE,
-    PROGRAM,
-    backends,
-    check_output,
-    one_of,
-    program_of,
-)
+from river.cli.arguments import PROFILE, backends, check_output, one_of
 from river.cli.limits import MEMORY, TIME
+from river.cli.programs import PROGRAM, program_of
 from river.cli.terminal import say, write
 
 if TYPE_CHECKING:
+    from river.cli.programs import Asked
     from river.cli.terminal import Streams
 
 
 @click.command("opt", short_help="Optimize PROGRAM, and print it.")
 @PROGRAM
-@LANG
-@MAIN
-@PARAM
 @click.option(
     "-p", "--passes", metavar="PASSES", help="what to apply, in this order; without it, what a run applies"
 )
@@ -50,10 +39,7 @@ if TYPE_CHECKING:
 @click.pass_obj
 def opt_(
     streams: Streams,
-    program: tuple[str, ...],
-    lang: str | None,
-    main: str | None,
-    params: tuple[str, ...],
+    asked: Asked,
     passes: str | None,
     backend: str,
     cores: int | None,
@@ -79,10 +65,10 @@ def opt_(
     from river.passes import apply, pipeline
     from river.platform import Platform, here
 
-    check_output(streams, program, output)
+    check_output(streams, asked.program, output)
     wanted: str = getattr(plugins.backend(backend), "passes", "") if passes is None else passes
     found = pipeline(wanted, plugins.pass_) if wanted else ()
-    compiled = program_of(streams, program, lang, main, params=params, profile=profile)
+    compiled = program_of(streams, asked, profile=profile)
     platform = Platform(here().cores if cores is None else cores, machines)
     applied = apply(compiled.program, found, platform, compiled.library)
     if not quiet:

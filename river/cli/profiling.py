@@ -6,66 +6,28 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from river.cli.arguments import (
-    BATCH,
-    BOUND,
-    DEBUG_NATIVE,
-    ENV,
-    EXTERN,
-    FORMAT_IN,
-    IN,
-    ITERATIONS,
-    LANG,
-    LATENESS,
-    LOAD,
-    MAIN,
-    NATIVE,
-    ON_ERROR,
-    PARAM,
-    PROGRAM,
-    SEED,
-    UNDEFINED,
-    UNTIL,
-    ZONE,
-    check_output,
-    job_of,
-    program_of,
-)
+from river.cli.arguments import EXTERN, FIRING, FORMAT_IN, IN, ON_ERROR, check_output, job_of
 from river.cli.limits import MEMORY, TIME
+from river.cli.programs import PROGRAM, program_of
 from river.cli.terminal import write
 
 if TYPE_CHECKING:
+    from river.cli.programs import Asked
     from river.cli.terminal import Streams
 
 
 @click.command("profile", short_help="Measure what each operator of PROGRAM takes.")
 @PROGRAM
-@LANG
-@MAIN
-@PARAM
-@UNDEFINED
-@ZONE
-@ENV
-@LOAD
 @IN
 @FORMAT_IN
 @click.option("-o", "--output", metavar="FILE", help="where the profile goes; without it, standard output")
 @ON_ERROR
-@BATCH
-@BOUND
-@SEED
-@LATENESS
-@UNTIL
-@ITERATIONS
-@NATIVE
-@DEBUG_NATIVE
+@FIRING
 @EXTERN
 @TIME
 @MEMORY
 @click.pass_obj
-def profile_(
-    streams: Streams, program: tuple[str, ...], lang: str | None, main: str | None, **given: Any
-) -> None:
+def profile_(streams: Streams, asked: Asked, **given: Any) -> None:
     """Measure what each operator of PROGRAM takes over data files, for `river run --profile`.
 
     PROGRAM runs as it is, without passes, on one worker, and what it sends goes nowhere; twice, where the inputs are files. Some
@@ -81,7 +43,7 @@ def profile_(
     """  # noqa: D301
     from river.driver import profiled
 
-    check_output(streams, program, given["output"], given["externs"])
-    job = job_of(streams, program, {**given, "workers": 1})
-    compiled = program_of(streams, program, lang, main, params=given["params"], given=given)
+    check_output(streams, asked.program, given["output"], given["externs"])
+    job = job_of(streams, asked.program, {**given, "workers": 1})
+    compiled = program_of(streams, asked, seed=given["seed"])
     write(streams, given["output"], profiled(compiled, job).text)

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import click
 
-from river.cli.arguments import SPARK_CONF, SPARK_MASTER, functions, program_of, spark_settings
+from river.cli.arguments import SPARK_CONF, SPARK_MASTER, functions, spark_settings
 from river.cli.execution import run_
+from river.cli.programs import ASKED, Asked, program_of
 from river.diagnostics import Diagnostic, Rejected
 from river.io.addresses import address
 
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from river.cli.terminal import Streams
-
-COMPILED: Final = frozenset({"program", "lang", "main", "params", "undefined", "zone", "env", "load"})
-"""Arguments of `river run` of which nothing is left when a program has been compiled."""
 
 PATHS: Final = ("ins", "outs", "out_dir", "on_error", "checkpoint", "metrics", "token_file")
 """Those that name files."""
@@ -77,9 +75,7 @@ def submit_(streams: Streams, arguments: tuple[str, ...], **given: Any) -> None:
         raise Rejected([Diagnostic("usage", "`river submit` is for the backend `spark`")])
     spark: Any = plugins.backend("spark")
     whole = context.params
-    compiled = program_of(
-        streams, whole["program"], whole["lang"], whole["main"], params=whole["params"], given=whole
-    )
+    compiled = program_of(streams, Asked.of(whole), seed=whole["seed"])
     inside = given["deploy_mode"] == "cluster"
     if inside:
         _check_places(stated)
@@ -107,7 +103,7 @@ def _options(stated: Mapping[str, Any]) -> Iterator[str]:
     """The words of what a command line states for `river run`, but for what is of no use when the program has been compiled."""
     for option in run_.params:
         name = option.name or ""
-        if name not in stated or name in COMPILED or name == "backend":
+        if name not in stated or name in ASKED or name == "backend":
             continue
         value: Any = stated[name]
         values = cast("list[Any]", value if isinstance(value, list) else [value])

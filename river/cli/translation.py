@@ -6,19 +6,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from river.cli.arguments import LANG, MAIN, PARAM, PROGRAM, check_output, program_of
+from river.cli.arguments import check_output
 from river.cli.limits import MEMORY, TIME
+from river.cli.programs import PROGRAM, program_of
 from river.cli.terminal import write
 
 if TYPE_CHECKING:
+    from river.cli.programs import Asked
     from river.cli.terminal import Streams
 
 
 @click.command("compile", short_help="Translate PROGRAM to River IL.")
 @PROGRAM
-@LANG
-@MAIN
-@PARAM
 @click.option("-o", "--output", metavar="FILE", help="where the River IL goes; without it, standard output")
 @click.option("--expand", is_flag=True, help="show the bodies behind template instances")
 @TIME
@@ -26,10 +25,7 @@ if TYPE_CHECKING:
 @click.pass_obj
 def compile_(
     streams: Streams,
-    program: tuple[str, ...],
-    lang: str | None,
-    main: str | None,
-    params: tuple[str, ...],
+    asked: Asked,
     output: str | None,
     *,
     expand: bool,
@@ -42,8 +38,8 @@ def compile_(
       river compile q.cql -o q.river
       echo '...' | river compile --lang cql -
     """  # noqa: D301
-    check_output(streams, program, output)
-    compiled = program_of(streams, program, lang, main, params=params)
+    check_output(streams, asked.program, output)
+    compiled = program_of(streams, asked)
     if not compiled.lowered:
         compiled.graph  # noqa: B018 - what a person wrote and does not verify is not handed out
     text = compiled.text

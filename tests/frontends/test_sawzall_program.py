@@ -387,6 +387,24 @@ def test_the_command_line_says_how_a_script_runs(tmp_path: Path, monkeypatch: py
         assert "2:1: error[sawzall-option]" in shown(*args)[2]
 
 
+@pytest.mark.parametrize("command", ["check", "explain", "graph", "compile", "opt"])
+def test_all_commands_are_told_how_a_script_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """Else they would speak of another program than the one that runs: here, of one with an undefined value."""
+    monkeypatch.setenv("TZ", "UTC")
+    monkeypatch.setenv("PLACE", "here")
+    script = tmp_path / "told.szl"
+    script.write_text('emit stdout <- getenv("PLACE") + string(nrand(10)) + string(time(0));\n')
+    said = ("--undefined", "skip", "--zone", "Asia/Tokyo", "--env", "PLACE")
+    seeded = ("--seed", "7") if command == "check" else ()
+    out, err = io.StringIO(), io.StringIO()
+    assert main([command, str(script), *said, *seeded], io.StringIO(), out, err) == 0
+    assert "sawzall" not in err.getvalue()
+    main([command, str(script), *seeded], io.StringIO(), out, err)
+    assert "sawzall-outside" in err.getvalue()
+
+
 def test_a_script_asks_for_what_the_command_line_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
