@@ -272,6 +272,12 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
         )  # nobody else writes a name with a place
         return c.Derived(name, name, None, query, window, span=span)
 
+    def derived_stream(self, tree: Tree[Token], args: Args) -> q.Source:
+        word, body, *behind = args
+        operator = str(word).partition("(")[0].strip().lower()
+        query = c.Query(self.relation(body), operator, span=self.span(tree))
+        return self.derived(tree, [query, *behind])
+
     def lateral(self, tree: Tree[Token], args: Args) -> q.Source:
         _, query, *named = args
         return evolve(self.derived(tree, [query, None, *named]), lateral=True)

@@ -8,7 +8,7 @@ from frontends.sql import syntax as q
 from frontends.sql.aggregates import aggregate_of
 from river.classes import evolve
 from river.diagnostics import closest
-from river.il.trees import rebuild
+from river.il.trees import fresh, rebuild
 from river.lang import syntax as s
 
 if TYPE_CHECKING:
@@ -36,7 +36,38 @@ def written_out(items: tuple[q.Item | q.Star, ...], sources: Sources, *, named: 
                     near = closest(name, [each for each in titles if each])
                     sources.report.error("sql-unknown-column", f"unknown column `{name}`", item.span, near)
                 found += [each for each, of in zip(every, titles, strict=True) if of not in without]
+    return _apart(found) if named else tuple(found)
+
+
+def _apart(items: list[q.Item]) -> tuple[q.Item, ...]:
+    """The items with names for those that would be called alike and have no `as`: their sources in front, or by their number.
+
+    A name that is stated twice stays: it is a slip.
+    """
+    titles = [None if item.name is not None else title(item.value) for item in items]
+    taken = {item.name for item in items} | set(titles)
+    found = list(items)
+    for name in dict.fromkeys(each for each in titles if each is not None and titles.count(each) > 1):
+        places = [i for i, each in enumerate(titles) if each == name]
+        origins = {_origin(items[i].value) for i in places}
+        if None not in origins and len(origins) == len(places):
+            given = {i: f"{_origin(items[i].value)}_{name}" for i in places}
+        else:
+            given = {i: f"column{i + 1}" for i in places[1:]}
+        for i, made in given.items():
+            unused = fresh(made, {each for each in taken if each})
+            taken.add(unused)
+            found[i] = evolve(items[i], name=unused)
     return tuple(found)
+
+
+def _origin(expr: s.Expr) -> str | None:
+    """The source that a column is said to be of."""
+    match expr:
+        case s.Member(s.Name(label)):
+            return label
+        case _:
+            return None
 
 
 def _every_column(label: str | None, sources: Sources, span: Span | None, *, named: bool) -> list[q.Item]:

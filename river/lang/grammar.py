@@ -203,6 +203,7 @@ _WORDS = {
     "INT": "a whole number",
     "FLOAT": "a number",
     "C_FLOAT": "a number",
+    "POINT_FLOAT": "a number",
     "C_IMAGINARY": "an imaginary number",
     "C_CHAR": "a character",
     "STRING": "a string",

@@ -170,6 +170,28 @@ def test_streams(query: str, same: str) -> None:
             "select a, w from s cross join lateral table(unnest(array[a, q])) as v(w)",
             "select a, w from s, unnest(array[a, q]) as w",
         ),
+        (
+            "select a from istream(select a from s[rows 2]) [range 1]",
+            "select a from (istream(select a from s[rows 2]))[range 1] as t",
+        ),
+        (
+            "select x.n from rstream((select count(*) as n from s[rows 2])) [rows 2] as x, r where k = 'x'",
+            "select t.n from (rstream(select count(*) as n from s[rows 2]))[rows 2] as t, r where k = 'x'",
+        ),
+        (
+            "select a * .5e1 as b, 2. as c from s where a > .5",
+            "select a * 5.0 as b, 2.0 as c from s where a > 0.5",
+        ),
+        ("select s.a, r.n, s.k, r.k from s, r", "select s.a, r.n, s.k as s_k, r.k as r_k from s, r"),
+        ("select *, a, k as l from s", "select ts, a, k, q, a as column5, k as l from s"),
+        (
+            "select count(*), a, count(*), a from s group by a",
+            "select count(*) as count, a, count(*) as column3, a as column4 from s group by a",
+        ),
+        (
+            "select s.k, t.k, s_k from s as t, (select k, n as s_k from r) as s",
+            "select s.k as s_k_1, t.k as t_k, s_k from s as t, (select k, n as s_k from r) as s",
+        ),
     ],
 )
 def test_windows(query: str, same: str) -> None:
