@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from backends.multicore.experiments import EXPERIMENTS
+from river.garbage import seldom
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,7 +44,8 @@ class Multicore:
         return plan(graph, platform, options)
 
     def run(self, plan: Plan, sources: Sources, sinks: Sinks, /) -> Summary:
-        from backends.multicore.run import run
+        with seldom():
+            from backends.multicore.run import run
 
         return run(plan, sources, sinks)
 

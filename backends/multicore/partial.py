@@ -24,6 +24,7 @@ from backends.firing.instance import Setting
 from backends.firing.machine import make
 from backends.firing.queues import UNBOUNDED, Queue
 from backends.firing.wiring import inputs_of, outputs_of
+from backends.multicore.aside import Aside
 from backends.multicore.inputs import used
 from backends.multicore.ordering.reorder import Wait
 from backends.multicore.ordering.worklist import Worklist
@@ -38,7 +39,6 @@ from river.lang.values import END
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from concurrent.futures import Future
 
     from backends.firing.machine import Machine
     from backends.firing.ports import Out
@@ -203,7 +203,7 @@ class Blocks(Divided):
         self._rest: Iterator[Batch] | None = None  # of a file that is read natively no further
         self._count: Callable[[int], None] = lambda _: None
         self._counted: Callable[[int], None] = lambda _: None
-        self._codes: Future[list[NativeCombine | None]] | None = None
+        self._codes: Aside[list[NativeCombine | None]] | None = None
         self._failure: tuple[int, Trap] | Rejected | None = None
         self.dead = False
         self._over = False
@@ -264,11 +264,7 @@ class Blocks(Divided):
 
     def _compile(self) -> None:
         """Has the code made that combines variables, beside the run."""
-        from concurrent.futures import ThreadPoolExecutor
-
-        pool = ThreadPoolExecutor(1, "river-combine")
-        self._codes = pool.submit(self._made)
-        pool.shutdown(wait=False)
+        self._codes = Aside(self._made, "river-combine")
         if self._open:
             self._codes.result()
 
@@ -294,26 +290,27 @@ class Blocks(Divided):
         """
         if not any(copy.reduced for copy in self._copies):
             return
-        from concurrent.futures import ThreadPoolExecutor, wait
-
         assert self._codes is not None  # noqa: S101 - who reduces has seen that it is there
         codes = [code for code in self._codes.result() if code is not None]
-        with ThreadPoolExecutor(self._degree, "river-combine") as pool:
-            jobs = [pool.submit(self._combined, *each) for each in zip(codes, self._variables(), strict=True)]
-            try:
-                while wait(jobs, LOOK).not_done:
+        pairs = list(zip(codes, self._variables(), strict=True))
+        parts = [pairs[i :: self._degree] for i in range(min(self._degree, len(pairs)))]
+        jobs = [Aside(lambda part=part: self._combined(part), "river-combine") for part in parts]
+        try:
+            for job in jobs:
+                while not job.done(LOOK):
                     look()
-            except BaseException:
-                for code in codes:
-                    code.native.stop()
-                raise
+        except BaseException:
+            for code in codes:
+                code.native.stop()
+            for job in jobs:
+                job.done(None)
+            raise
         for job in jobs:
             job.result()
 
-    def _combined(self, code: NativeCombine, variable: tuple[int, int, Combine]) -> None:
-        """Combines a variable of all copies."""
-        i, at, _ = variable
-        for copy in self._copies:
+    def _combined(self, pairs: Sequence[tuple[NativeCombine, tuple[int, int, Combine]]]) -> None:
+        """Combines some variables of all copies."""
+        for (code, (i, at, _)), copy in product(pairs, self._copies):
             self._operators[i].take_in(at, copy.natives[i].variables[at], code)
 
     def shut(self) -> None:

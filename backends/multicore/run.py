@@ -30,6 +30,7 @@ from backends.native.tiers import effort_for, while_running
 from river.backend import Summary
 from river.classes import evolve
 from river.driver import Reading
+from river.garbage import seldom
 from river.il.combined import with_results
 from river.io.batches import ItemSource
 from river.lang.evaluate import Trap
@@ -70,7 +71,8 @@ def run(plan: Plan, sources: Sources, sinks: Sinks) -> Summary:
         raise ValueError(f"not outputs of the program: {', '.join(strangers)}")
     effort = OPTIMISATION if plan.options.deadline is not None else effort_for(_sizes(sources))
     with nothing() if effort == OPTIMISATION else while_running(effort) as improver:
-        engine = Engine(plan, sinks, improver)
+        with seldom():
+            engine = Engine(plan, sinks, improver)
         try:
             return engine.run(sources)
         finally:
@@ -128,9 +130,10 @@ class Engine:
         keeper, dispatcher = self.plan.options.keeper, self._threads
         if keeper is not None and keeper.found is not None:
             self._kept.restore(keeper.found)
-        others = {each.partial.input for each in self._blocks if self._opened(each, sources)}
-        if not others:
-            others = {each.name for each in self._parsing if each.open(sources, self._failures.partly)}
+        with seldom():
+            others = {each.partial.input for each in self._blocks if self._opened(each, sources)}
+            if not others:
+                others = {each.name for each in self._parsing if each.open(sources, self._failures.partly)}
         with dispatcher.lock:
             self._scheduler.start(perf_counter())
         reader = threading.Thread(

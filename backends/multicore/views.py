@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from backends.firing.remarks import refused
 from backends.native.egress.sinks import column_sink
 from river.classes import define, field
+from river.garbage import seldom
 from river.metrics import OutputFigures
 
 if TYPE_CHECKING:
@@ -56,7 +57,8 @@ class Views:
             if sink is None:
                 continue
             began = perf_counter()
-            code = self._code(view)
+            with seldom():
+                code = self._code(view)
             if code is None:
                 rows = self._evaluated(view, variables[view.variable])
                 self._written(view, len(rows), began)

@@ -20,6 +20,7 @@ from river.driver.execution import execute
 from river.driver.job import Inputs, Job, Results, columns_of
 from river.driver.outputs import row_types
 from river.driver.places import program_place
+from river.garbage import seldom
 from river.platform import here
 from river.source import Source, Texts
 
@@ -332,6 +333,7 @@ def algebra(compiled: Compiled) -> str:
     return told(frontend.check(frontend.parse(texts.texts[0])))
 
 
+@seldom()
 def compile_once(
     source: Source,
     lang: str | None = None,

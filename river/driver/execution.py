@@ -28,6 +28,7 @@ from river.driver.instants import timed
 from river.driver.job import Job, Results, without_addresses
 from river.driver.outputs import CountedSink, Writer, check_folders, open_output
 from river.driver.places import check_job
+from river.garbage import seldom
 from river.il.combined import unseen, with_results
 from river.io.addresses import addresses
 from river.platform import here
@@ -66,10 +67,11 @@ def execute(compiled: Compiled, backend: str, job: Job) -> Results:
 
 def _through(compiled: Compiled, platform: Backend[Any], job: Job) -> Results:
     """Through the passes, and run."""
-    from river.restart import keeper_of
+    with seldom():
+        from river.restart import keeper_of
 
-    compiled = compiled.tuned(job.options.through(platform), here(job.options.workers))
-    graph = compiled.graph
+        compiled = compiled.tuned(job.options.through(platform), here(job.options.workers))
+        graph = compiled.graph
     job = timed(graph, placed(graph.program, job))
     check_names("input", "--in NAME=FILE", graph.inputs, given_inputs(graph, job), required=True)
     known = (*graph.outputs, *(v.name for v in graph.views))
@@ -141,7 +143,7 @@ def _execute(
     recorder = _recorder(job, platform)
     if recorder is not None:
         options = evolve(options, observe=_both(_noting(recorder, live), options.observe))
-    with traps_told():
+    with traps_told(), seldom():
         plan = platform.plan(graph, here(), options)
     began = time.perf_counter()
     sinks: dict[str, CountedSink] = {}
@@ -149,15 +151,16 @@ def _execute(
     counter = ItemCounter(job.watch)
     try:
         try:
-            for name in graph.inputs:
-                opened = open_input(
-                    graph, name, job, refusals, live if getattr(platform, "live", False) else None
-                )
-                sources[name] = counter.counted(opened)
-            check_live(job, sources.values())
-            limits = most(graph.program, job)
-            for name, type_ in compiled.outputs.items():
-                sinks[name] = open_output(job, name, type_, keeper, limits.get(name))
+            with seldom():
+                for name in graph.inputs:
+                    opened = open_input(
+                        graph, name, job, refusals, live if getattr(platform, "live", False) else None
+                    )
+                    sources[name] = counter.counted(opened)
+                check_live(job, sources.values())
+                limits = most(graph.program, job)
+                for name, type_ in compiled.outputs.items():
+                    sinks[name] = open_output(job, name, type_, keeper, limits.get(name))
             if keeper is not None:
                 keeper.watch(sinks)
             if recorder is not None:

@@ -20,7 +20,6 @@ import re
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from shutil import rmtree
 from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 
 from river.classes import define, field
@@ -307,6 +306,8 @@ def _ended(hidden: Path, place: Path) -> None:
         _moved(hidden / _WHOLE, place)
     elif (hidden / _OLD).is_dir() and not place.exists():
         (hidden / _OLD).rename(place)
+    from shutil import rmtree
+
     rmtree(hidden, ignore_errors=True)
 
 

@@ -7,7 +7,6 @@ or `.zst` behind it) or by `format`. Standard input (`-`) and file objects witho
 
 from __future__ import annotations
 
-import gzip
 import os
 import stat
 import sys
@@ -275,7 +274,9 @@ def unpacked(file: Any, packed: str | None) -> Any:
     """The bytes that an open file holds; `packed`: `gzip`, `zstd` or None."""
     match packed:
         case "gzip":
-            return gzip.GzipFile(fileobj=file, mode="rb")
+            from gzip import GzipFile
+
+            return GzipFile(fileobj=file, mode="rb")
         case "zstd":
             return arrow().CompressedInputStream(file, "zstd")
         case _:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import struct
-import wave
 from typing import TYPE_CHECKING, Any, Final
 
 from river.diagnostics import Diagnostic, Rejected
@@ -63,6 +62,8 @@ def check(type_: t.Type, what: str) -> None:
 
 def batches(file: Any, type_: t.Type, label: str) -> Iterator[Any]:
     """Record batches of the samples in an open file. Raises: Rejected("data-format", "data-truncated")."""
+    import wave
+
     sample, channels = sample_of(type_) or (t.F32, 1)
     try:
         sound = wave.open(file)  # noqa: SIM115 - whoever opened the file closes it

@@ -93,6 +93,30 @@ def test_a_run_from_the_cache_imports_nothing_that_reads_programs(tmp_path: Path
     assert [name for name in modules if name.startswith(parts)] == []
 
 
+@pytest.mark.slow
+def test_large_files_and_tables_from_the_cache_import_little_besides(tmp_path: Path) -> None:
+    """What a run imports before it reads, and before it writes, all workers wait for."""
+    rows = "".join(f"origin-{i % 10_000},target\n" for i in range(300_000))
+    (tmp_path / "log.csv").write_text(f"origin,target\n{rows}")
+    (tmp_path / "counts.szl").write_text(
+        "counts: table sum[string] of int;\nrow: { origin: string, target: string } = input;\n"
+        "emit counts[row.origin] <- 1;\n"
+    )
+    code = (
+        "import river, sys\n"
+        "river.load('counts.szl').run({'row': 'log.csv'}, {'counts': 'out.csv'}, workers=2)\n"
+        "print(*sys.modules)"
+    )
+    python(code, cwd=tmp_path)
+    modules = python(code, cwd=tmp_path).split()
+    assert (tmp_path / "out.csv").read_text().count("\n") == 10_001
+    assert {"backends.multicore.partial", "backends.native.combine", "backends.native.ranking"} <= set(
+        modules
+    )
+    spared = {"concurrent.futures", "gzip", "importlib.resources", "shutil", "wave"}
+    assert sorted((spared | {"backends.native.rtlang", "backends.native.row_order"}) & set(modules)) == []
+
+
 def test_numbered_texts_are_taken_without_what_computes_on_arrow_data() -> None:
     """Parquet has texts as numbers, and to import that takes a third of what importing pyarrow does."""
     code = (

@@ -2460,6 +2460,22 @@ BLOCKS: Final = (
         "[])) >= 1}",
         "tests/frontends/test_cql_spelling.py::test_names_that_may_be_others_stay_as_they_are",
     ),
+    Mutant(
+        "garbage-stays-for-the-run",
+        "Python looks for garbage as seldom while rows are read as while a run begins",
+        "river/garbage.py",
+        "if _inside == 0 and 0 < _before < most == OBJECTS:",
+        "if _inside == 0 and _before > most:",
+        "tests/river/test_garbage.py::test_python_looks_as_before_while_rows_are_read",
+    ),
+    Mutant(
+        "garbage-of-whoever-set-it-last",
+        "how often Python looks for garbage is set back where somebody else has set it meanwhile",
+        "river/garbage.py",
+        "0 < _before < most == OBJECTS",
+        "0 < _before < OBJECTS",
+        "tests/river/test_garbage.py::test_what_is_set_meanwhile_stays",
+    ),
 )
 
 FAULTS: Final = (
