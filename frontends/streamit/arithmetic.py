@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 WORDS: Mapping[str, t.Type] = MappingProxyType({
     "int": ty.INT, "float": ty.FLOAT, "double": t.F64, "boolean": ty.BOOLEAN, "bit": ty.BIT, "void": ty.VOID,
+    "String": ty.TEXT,
 })  # fmt: skip
 COMPLEX_WORDS: Mapping[str, str] = MappingProxyType(
     {"+": "add", "-": "sub", "*": "mul", "/": "div", "==": "eq"}
@@ -85,8 +86,8 @@ class Arithmetic:
                 return self.fold(ty.Apply(wanted, show_type(constants.scalar(wanted)), (node,), span=span))
             case ty.INT, ty.BIT if isinstance(node, ty.Constant) and node.value in (0, 1):
                 return evolve(node, type=ty.BIT)
-            case ty.INT, ty.BIT:
-                return self.cast(ty.BIT, node, span)
+            case (ty.INT, ty.BIT) | (t.F64, ty.FLOAT):
+                return self.cast(wanted, node, span)
             case ((ty.BIT | ty.INT), ty.BOOLEAN):
                 zero = ty.Constant(ty.INT, 0, span=span)
                 return self.fold(ty.Apply(ty.BOOLEAN, "!=", (evolve(node, type=ty.INT), zero), span=span))
@@ -142,6 +143,8 @@ class Arithmetic:
         """An infix operator on operands that are converted to what they have in common."""
         if op == "+" and ty.TEXT in (left.type, right.type):
             return self.fold(ty.Apply(ty.TEXT, "+", (self.text(left), self.text(right)), span=span))
+        if op in ("==", "!=") and left.type == right.type == ty.TEXT:
+            return self.fold(ty.Apply(ty.BOOLEAN, op, (left, right), span=span))
         if op in BOOLEAN_OPERATIONS and left.type == right.type == ty.BOOLEAN:
             return self.fold(ty.Apply(ty.BOOLEAN, BOOLEAN_OPERATIONS[op], (left, right), span=span))
         if op in BITWISE and ty.BIT in (left.type, right.type):

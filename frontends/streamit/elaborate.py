@@ -452,8 +452,8 @@ class _Elaborator:
     def item(self, expr: ty.Expr, value: Any, wanted: t.Type, values: Values) -> Any:
         """What is enqueued as an item of the loop."""
         found = self.concrete(expr.type, {**self.statics, **values})
-        if found == t.I32 and wanted == t.F32:
-            return constants.apply("f32", (t.I32,), t.F32, (value,))
+        if found in (t.I32, t.F64) and wanted == t.F32:
+            return constants.apply("f32", (found,), t.F32, (value,))
         if found in (t.I32, t.F32) and wanted == self.concrete(ty.COMPLEX, {}):
             return self.item(expr, value, t.F32, values), 0.0
         if found != wanted:

@@ -35,10 +35,10 @@ LOGIC = MappingProxyType({"&&": "and", "||": "or"})
 REAL_FUNCTIONS: Mapping[str, int] = MappingProxyType({
     **dict.fromkeys(
         ("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "sqrt", "exp", "log", "log2", "log10",
-         "floor", "ceil", "round", "fabs"),
+         "floor", "ceil", "round", "trunc", "fabs"),
         1,
     ),
-    "atan2": 2, "pow": 2, "fmod": 2,
+    "atan2": 2, "pow": 2, "fmod": 2, "fmin": 2, "fmax": 2,
 })  # fmt: skip
 """Functions of floats, and how many they take."""
 NUMBER_FUNCTIONS: Mapping[str, int] = MappingProxyType({"abs": 1, "min": 2, "max": 2})
@@ -46,14 +46,16 @@ LOADS: Mapping[str, ty.Type] = MappingProxyType({
     "init_array_1D_int": ty.INT, "init_array_1D_float": ty.FLOAT,
 })  # fmt: skip
 """Functions that read arrays from texts, and of what."""
-OF_C = MappingProxyType({"fabs": "abs", "fmod": "rem.trunc"})
+OF_C = MappingProxyType({"fabs": "abs", "fmod": "rem.trunc", "fmin": "min", "fmax": "max"})
 """Functions of C by the operations that they are; of floats, whatever is given."""
+SINGLE: Mapping[str, str] = MappingProxyType({f"{name}f": name for name in REAL_FUNCTIONS})
+"""C's names of the functions that take and give floats of 32 bits, also where a double is given: `sqrtf`."""
 FOREIGN_TYPES: Mapping[str, str] = MappingProxyType({
     **dict.fromkeys(
         ("long", "short", "unsigned", "char", "byte", "uint"),
         "`int` is the type of whole numbers: 32 bits, which wrap",
     ),
-    **dict.fromkeys(("string", "String"), "texts stand in `print` and `println` alone"),
+    "string": "texts are of the type `String`",
     **dict.fromkeys(
         ("add", "split", "join", "body", "loop", "enqueue"),
         "streams are put together in a `pipeline`, `splitjoin` or `feedbackloop`; a filter has `work`",
@@ -366,7 +368,7 @@ class Expressions(Arithmetic):
         found = self.lookup(name)
         if found is not None:
             return evolve(found, span=span)
-        if name == "pi":
+        if name in ("pi", "PI"):
             return ty.Constant(ty.FLOAT, PI, span=span)
         known = [n for names in self.scopes for n in names] + [*self.around.fields, *self.around.params]
         raise self.report.error("streamit-unknown-name", f"unknown name `{name}`", span, closest(name, known))
@@ -424,9 +426,9 @@ class Expressions(Arithmetic):
         if isinstance(node, ty.Call) and pure(place):
             return ty.Update(place.type, place, None, node, span=span)
         if node.type != place.type or isinstance(node, ty.Call):
-            if place.type != ty.INT or node.type not in RANKS or not pure(place):
+            if place.type not in (ty.INT, ty.FLOAT) or node.type not in RANKS or not pure(place):
                 raise self.mismatch(shown(node.type), place.type, value.span)
-            return ty.Update(place.type, place, None, self.cast(ty.INT, node, span), span=span)
+            return ty.Update(place.type, place, None, self.cast(place.type, node, span), span=span)
         assert isinstance(node, ty.Apply)  # noqa: S101 - a place is no constant
         return ty.Update(place.type, place, node.operation, node.args[1], span=span)
 
@@ -453,10 +455,11 @@ class Expressions(Arithmetic):
             if node.type == ty.COMPLEX or name == "arg":
                 node = self.convert(node, ty.COMPLEX, span)
                 return self.fold(ty.Apply(COMPLEX_FUNCTIONS[name], f"complex.{name}", (node,), span=span))
-        if name in REAL_FUNCTIONS:
-            self.arity(name, args, REAL_FUNCTIONS[name], span)
+        if name in REAL_FUNCTIONS or name in SINGLE:
+            single, name = name in SINGLE, SINGLE.get(name, name)
+            self.arity(call.name, args, REAL_FUNCTIONS[name], span)
             nodes = tuple(self.expr(a) for a in args)
-            wide = t.F64 if any(node.type == t.F64 for node in nodes) else ty.FLOAT
+            wide = t.F64 if not single and any(node.type == t.F64 for node in nodes) else ty.FLOAT
             real = tuple(self.convert(n, wide, a.span) for n, a in zip(nodes, args, strict=True))
             return self.fold(ty.Apply(wide, OF_C.get(name, name), real, span=span))
         if name in NUMBER_FUNCTIONS:

@@ -1932,3 +1932,87 @@ def test_characters_are_numbers_where_these_are_wanted() -> None:
     }
     void->void pipeline Main { add S; add P; }"""
     assert lines(text, 2) == ["7 true 48.0x'", "8 false 48.0x'"]
+
+
+def test_texts_are_parameters_and_variables() -> None:
+    text = """
+    static { String[2] NAMES = {"left", "right"}; }
+    struct Channel { String name; int gain; }
+    void->void pipeline Main {
+      String mark = "> ";
+      add Count;
+      for (int i = 0; i < 2; i++) add Tell(mark + NAMES[i], i);
+      add int->void filter { work pop 1 { pop(); } }
+    }
+    void->int filter Count { work push 1 { push(iter()); } }
+    int->int filter Tell(String title, int gain) {
+      Channel own;
+      String last = "none";
+      init { own.name = title; own.gain = gain; }
+      String line(String text) { return text == last ? "as before" : text + ", before " + last; }
+      work pop 1 push 1 {
+        String now = own.name + " " + own.gain * peek(0);
+        push(pop());
+        println(line(now));
+        last = now;
+      }
+    }"""
+    assert lines(text, 2) == [
+        "> left 0, before none",
+        "> right 0, before none",
+        "as before",
+        "> right 1, before > right 0",
+    ]
+
+
+def test_texts_stand_on_no_numbers_and_in_no_files() -> None:
+    with pytest.raises(Rejected) as caught:
+        river.compile("void->void filter F { work { String s = 1; int n = s; } }", lang="streamit")
+    assert [found.code for found in caught.value.diagnostics] == ["streamit-type"] * 2
+
+
+def test_functions_of_c_for_floats_have_an_f_behind() -> None:
+    text = """
+    float->float filter F {
+      work pop 1 push 8 {
+        float x = pop();
+        double d = 2.4999999999;  // of 32 bits it is 2.5
+        push(sqrtf(x)); push(powf(x, 2)); push(fmodf(x, 1.5)); push(roundf(d)); push(fabsf(-d));
+        push(fminf(x, 2)); push(fmax(1, 2)); push(trunc(-x));
+      }
+    }"""
+    assert output(text, [2.25]) == [1.5, 5.0625, 0.75, 3.0, 2.5, 2.0, 2.0, -2.0]
+
+
+def test_a_double_is_rounded_where_a_float_is_wanted() -> None:
+    text = """
+    void->void pipeline Main {
+      double step = 0.1;
+      add Source(step);
+      add Echo;
+      add float->void filter {
+        float own(double x) { return x; }
+        work pop 1 { println(own(pop())); }
+      };
+    }
+    float->float feedbackloop Echo {
+      join roundrobin(1, 1);
+      body float->float filter { work pop 2 push 1 { push(pop() + pop()); } };
+      loop Identity<float>;
+      split duplicate;
+      double first = 0.5;
+      enqueue first;
+    }
+    void->float filter Source(float step) {
+      double sum;
+      float whole;
+      work push 1 { sum += 0.25; whole += sum; float[2] a = {sum, whole}; push(a[1] + step); }
+    }"""
+    assert [float(line) for line in lines(text, 2)] == pytest.approx([0.85, 1.7])
+
+
+def test_pi_is_written_either_way() -> None:
+    text = "void->void filter F { work { println(PI == pi); } }"
+    assert lines(text, 1) == ["true"]
+    own = "static { float PI = 3; } void->void filter F { work { println(PI); } }"
+    assert lines(own, 1) == ["3.0"]

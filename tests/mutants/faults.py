@@ -826,6 +826,14 @@ FRONTENDS: Final = (
         raises="Rejected",
     ),
     Mutant(
+        "single-as-double",
+        "a function of 32 bits computes with those of a double",
+        "frontends/streamit/expressions.py",
+        "wide = t.F64 if not single and any(",
+        "wide = t.F64 if any(",
+        "tests/frontends/test_streamit_run.py::test_functions_of_c_for_floats_have_an_f_behind",
+    ),
+    Mutant(
         "remembered-ahead",
         "state that holds an item to come begins with that item, too",
         "frontends/streamit/windows.py",

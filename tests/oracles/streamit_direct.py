@@ -663,6 +663,12 @@ class Filter(Actor):
                 return single(a / b)
             case "f32":
                 return single(float(a))
+            case "f64":
+                return float(a)
+            case "trunc":
+                return float(math.trunc(a))
+            case "round":
+                return math.copysign(math.floor(abs(a) + 0.5), a)
             case "i32.wrap":
                 return wrap(math.trunc(a)) if abs(a) < 1 << 31 else -(1 << 31)
             case "rem.trunc":
