@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from river.classes import evolve, frozen
 from river.diagnostics import Diagnostic, Rejected, closest
@@ -278,9 +278,9 @@ def _begins(file: Any, mark: bytes) -> bool:
 
 
 def in_memory(data: Any, type_: Type, origin: Origin, size: int) -> Tables | None:
-    """Items of Arrow data, or of a frame that offers it; None if `data` does not."""
+    """Items of Arrow data, of a frame that offers it, or of a list of these; None if `data` is none of them."""
     with _readable(origin):
-        reader = _reader(data)
+        reader = _reader(data, origin)
     return None if reader is None else read(reader.schema, lambda _: reader, type_, origin, size)
 
 
@@ -289,12 +289,23 @@ def is_arrow(data: object) -> bool:
     return any(hasattr(data, name) for name in ("__arrow_c_stream__", "__arrow_c_array__", "to_arrow"))
 
 
-def _reader(data: Any) -> Any:
+def _reader(data: Any, origin: Origin) -> Any:
     if hasattr(data, "__arrow_c_stream__"):
         return arrow().RecordBatchReader.from_stream(data)
     if hasattr(data, "__arrow_c_array__"):
         batch = arrow().record_batch(data)
         return arrow().RecordBatchReader.from_batches(batch.schema, [batch])
     if hasattr(data, "to_arrow"):
-        return _reader(data.to_arrow())
+        return _reader(data.to_arrow(), origin)
+    if isinstance(data, list | tuple) and data and all(map(is_arrow, cast("Sequence[object]", data))):
+        readers = [_reader(part, origin) for part in cast("Sequence[object]", data)]
+        whole = readers[0].schema
+        for number, each in enumerate(readers, 1):
+            if each.schema != whole:
+                message = (
+                    f"input `{origin.input}`: part {number} of the list has other columns than the first"
+                )
+                help_ = "let all have the columns of the first, in its order and with its types"
+                raise Rejected([Diagnostic("data-format", message, help=help_)])
+        return arrow().RecordBatchReader.from_batches(whole, (b for each in readers for b in each))
     return None

@@ -157,7 +157,7 @@ def _from_memory(spec: object, wanted: _Wanted) -> ItemSource:
         columns = isinstance(spec, dict)
         if columns or not isinstance(spec, Iterable):
             message = f"input `{wanted.name}`: a {type(cast('object', spec)).__name__} is no source of rows"
-            help_ = "give a path, a table, a frame, a file, or an iterable of dicts"
+            help_ = "give a path, a table, a frame, a list of record batches, a file, or an iterable of dicts"
             if columns:
                 help_ = "columns are a table by `pyarrow.table(columns)`"
             raise Rejected([Diagnostic("data-format", message, help=help_)])

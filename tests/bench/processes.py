@@ -35,6 +35,15 @@ def seconds(pids: Iterable[int]) -> float:
     return sum(sum(map(int, cells[11:15])) for pid in pids if (cells := _cells(pid))) / tick
 
 
+def elsewhere() -> float:
+    """Seconds of processors, since the machine began, that others have had than `family`: processes, the system, other machines.
+
+    All that is known comes in steps of a hundredth of a second.
+    """
+    user, nice, system, _, _, *rest = map(int, Path("/proc/stat").read_text().splitlines()[0].split()[1:9])
+    return (user + nice + system + sum(rest)) / os.sysconf("SC_CLK_TCK") - seconds(family())
+
+
 def peak(pid: int) -> int:
     """Bytes of memory that a process has had at most."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():

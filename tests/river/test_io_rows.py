@@ -708,6 +708,25 @@ def test_frames_are_taken_by_their_arrow_stream() -> None:
     assert list(open_source(pa.record_batch({"a": [3], "b": ["z"]}), AB, name="in")) == [[(3, "z")]]
 
 
+def test_a_list_of_record_batches_is_what_they_hold() -> None:
+    parts = [pa.record_batch({"a": [1, 2], "b": ["x", "y"]}), pa.table({"a": [3], "b": ["z"]})]
+    for spec in (parts, tuple(parts)):
+        read = open_source(spec, AB, name="in")
+        assert [item for batch in read for item in batch] == [(1, "x"), (2, "y"), (3, "z")]
+
+
+def test_parts_of_a_list_have_the_same_columns() -> None:
+    parts = [pa.record_batch({"a": [1], "b": ["x"]}), pa.record_batch({"a": ["2"], "b": ["y"]})]
+    with pytest.raises(Rejected) as caught:
+        open_source(parts, AB, name="in")
+    (found,) = caught.value.diagnostics
+    assert (found.code, found.message, found.help) == (
+        "data-format",
+        "input `in`: part 2 of the list has other columns than the first",
+        "let all have the columns of the first, in its order and with its types",
+    )
+
+
 def test_columns_are_no_rows_and_how_they_become_some_is_said() -> None:
     with pytest.raises(Rejected) as caught:
         open_source({"a": [1, 2]}, t.Record((("a", t.I64),)), name="in")
