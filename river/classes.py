@@ -199,7 +199,7 @@ def _made(
         if hash is not False and "__hash__" not in body:
             members["__hash__"] = _Later(lambda cls: _hash(cls, cache_hash)) if is_frozen else None
     if repr:
-        members["__repr__"] = _repr
+        members["__repr__"] = _Later(_repr_of_all) if is_frozen else _repr
     if is_frozen:
         members["__setattr__"], members["__delattr__"] = _refuse, _refuse
     elif any(base.__setattr__ is _refuse for base in cls.__bases__):
@@ -420,8 +420,21 @@ def _for_attrs(cls: type, compares: bool) -> Any:
     return attrs.fields(attrs.make_class(cls.__name__, these))
 
 
+def _repr_of_all(cls: type) -> Any:
+    """What an object tells of its fields, which all have values. It is no part of itself unless by way of one that may change."""
+    shown = [each for each in fields(cls) if each.repr]
+    if not all(each.init or each.optional for each in shown):
+        return _repr
+    told = ", ".join(f"{{label{i}}}={{self.field{i}!r}}" for i in range(len(shown)))
+    named = {f"field{i}": each.name for i, each in enumerate(shown)}
+    labels = {f"label{i}": each.name for i, each in enumerate(shown)}
+    text = f"def __repr__(self):\n    return f'{{self.__class__.__qualname__.rpartition(outer)[2]}}({told})'"
+    return _function(cls, "__repr__", text, named, {"outer": ">.", **labels})
+
+
 @recursive_repr()
 def _repr(self: object) -> str:
+    """What an object tells of those of its fields that have values; a few dots within itself."""
     known = [each.name for each in fields(type(self)) if each.repr and hasattr(self, each.name)]
     told = (f"{name}={getattr(self, name)!r}" for name in known)
     return f"{type(self).__qualname__.rpartition('>.')[2]}({', '.join(told)})"

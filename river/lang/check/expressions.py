@@ -23,6 +23,8 @@ from river.lang.trees import effect, operands
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from river.lang.operations.table import Rule
+
 INTEGER_BOUNDS = {
     t.I32: (-(1 << 31), (1 << 31) - 1),
     t.I64: (-(1 << 63), (1 << 63) - 1),
@@ -382,14 +384,16 @@ def operation(
     _lead(c, name, nodes, wanted, args)
     if name == "coalesce" and len(args) == 2:
         _second(c, nodes, args, wanted)
-    signature = _signature(c, name, nodes, wanted, args, expr)
+    final = signature = _signature(c, name, nodes, wanted, args, expr)
+    known = all(nodes)
     for i, arg in enumerate(args):
         if nodes[i] is None:
             node = _operand(c, arg, signature.params[i], nodes)
             nodes[i] = node if isinstance(node, typed.Lambda) else coerce(node, signature.params[i]) or node
             if i + 1 < len(args) or isinstance(arg, s.Lambda):
                 signature = _signature(c, name, nodes, wanted, args, expr)
-    final = _signature(c, name, nodes, wanted, args, expr)
+    if not known:
+        final = _signature(c, name, nodes, wanted, args, expr)
     operands: list[typed.Expr | typed.Lambda] = []
     for arg, node, param in zip(args, nodes, final.params, strict=True):
         if isinstance(node, typed.Lambda) or node is None:
@@ -453,17 +457,25 @@ def _signature(
     args: tuple[s.Argument, ...], expr: s.Expr,
 ) -> Signature:  # fmt: skip
     types = tuple(None if node is None else node.type for node in nodes)
-    rule = OPERATIONS[name].rule
-    offered = [
-        found for hint in (wanted, strip(wanted) if wanted else None, None) if (found := rule(types, hint))
-    ]
-    fitting = [found for found in offered if wanted in (found.result, t.Optional(found.result))]
-    signature = next(iter(fitting or offered), None)
+    signature = _offered(OPERATIONS[name].rule, types, wanted)
     if signature is None or len(signature.params) != len(args):
         shown = ", ".join("?" if type_ is None else f"`{show(type_)}`" for type_ in types)
         what = f"`{name}` does not apply to {shown}" if types else f"`{name}` needs a known type here"
         raise c.error("lang-operation-types", what, expr.span, _advice(name, types))
     return signature
+
+
+def _offered(rule: Rule, types: tuple[t.Type | None, ...], wanted: t.Type | None) -> Signature | None:
+    """What an operation's rule offers: what has the wanted result, else the first, by what is wanted and by the operands alone."""
+    if wanted is None:
+        return rule(types, None)
+    first: Signature | None = None
+    for hint in (wanted, wanted.inner, None) if isinstance(wanted, t.Optional) else (wanted, None):
+        found = rule(types, hint)
+        if found is not None and wanted in (found.result, t.Optional(found.result)):
+            return found
+        first = first or found
+    return first
 
 
 def _advice(name: str, types: tuple[t.Type | None, ...]) -> str | None:
