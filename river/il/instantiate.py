@@ -7,12 +7,13 @@ evaluates every argument exactly as a call would; otherwise it becomes a local f
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar, cast
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from river.classes import evolve
 from river.diagnostics import Diagnostic, Note, Rejected, closest
 from river.il.library import ARTICLES, Args, kind_of
-from river.il.trees import binders, free_names, fresh, names, rebuild, walk
+from river.il.trees import Same, binders, free_names, fresh, names, rebuild, walk
 from river.lang import syntax as s
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def instantiate(template: s.Template, args: Args, name: str, span: Span | None) 
     bound = _bind(template, args, span)
     called = {n.function for arg in bound.values() for n in walk(arg) if isinstance(n, s.Call)}
     operator = template.operator
-    taken = set(names(operator)) | called
+    taken = {*_names(Same(operator)), *called}
     renamed: dict[str, str] = {}
     for fn in operator.fns:
         if fn.name in called:
@@ -47,6 +48,12 @@ def instantiate(template: s.Template, args: Args, name: str, span: Span | None) 
     if filling.errors:
         raise Rejected(filling.errors)
     return evolve(filled, name=name, fns=(*filled.fns, *filling.fns.values()), span=span or operator.span)
+
+
+@lru_cache(maxsize=512)
+def _names(operator: Same[s.Operator]) -> frozenset[str]:
+    """The names in the operator of a template, of which most programs have several instances."""
+    return names(operator.value)
 
 
 def _rename_fns(operator: s.Operator, renamed: Mapping[str, str]) -> s.Operator:
@@ -158,6 +165,12 @@ def _free(arg: s.Node) -> list[s.Node]:
     return loose + [n for n in walk(arg) if isinstance(n, s.Var | s.Hole | s.HoleType)]
 
 
+_HOLES: Final = frozenset({
+    s.HoleType, s.Hole, s.SpliceType, s.EachType, s.EachValue, s.Each, s.Do,
+})  # fmt: skip
+"""The classes of nodes that are filled, or may be: a statement is a call of what a hole stands for."""
+
+
 class _Filling:
     """One instantiation: what the holes stand for, and the local functions that lambdas became."""
 
@@ -184,6 +197,8 @@ class _Filling:
 
     def single(self, node: s.Node) -> s.Node | tuple[s.Node, ...]:
         """`node` filled; several nodes for a splice or a repetition."""
+        if node.__class__ not in _HOLES:
+            return self.named(rebuild(node, self.single))
         match node:
             case s.HoleType(name) | s.Hole(name, None):
                 return self.value(name, node)
@@ -212,6 +227,8 @@ class _Filling:
 
     def named(self, node: s.Node) -> s.Node:
         """`node` itself with the names of each-variables and of repeated locals replaced."""
+        if not self.each and not self.renamed:
+            return node
         match node:
             case s.Member(_, name) | s.FieldType(name, _) | s.FieldValue(name, _) if name in self.each:
                 return evolve(node, name=self.each[name].name)

@@ -138,6 +138,8 @@ class _Packer:
     nodes: dict[type, tuple[int, tuple[str, ...]]] = field(
         factory=dict[type, tuple[int, tuple[str, ...]]]
     )  # by class the number and the parts
+    latest: Source | None = None  # the text of the last place, and its number
+    place: int = 0
 
     def part(self, value: object) -> Any:
         """What stands for an object in the row of another one."""
@@ -147,20 +149,28 @@ class _Packer:
         found = self.known.get(id(value))
         if found is not None:
             return found
-        if kind is Span and not self.has(cast("Span", value).source):
-            return None
-        row = self.row(value)
+        if kind is Span:
+            span = cast("Span", value)
+            if span.source is not self.latest and not self.has(span.source):
+                return None
+            row = [_SPAN, self.place, span.start, span.end]
+        else:
+            row = self.row(value)
         self.known[id(value)] = found = [len(self.rows)]
         self.alive.append(value)
         self.rows.append(row)
         return found
 
     def has(self, source: Source) -> bool:
-        """Whether places in a text are kept."""
-        if source not in self.sources and self.others is not None:
-            self.sources[source] = len(self.sources)
+        """Whether places in a text are kept; it is the `latest` then. To look for one means to hash it."""
+        found = self.sources.get(source)
+        if found is None:
+            if self.others is None:
+                return False
+            found = self.sources[source] = len(self.sources)
             self.others.append(source)
-        return source in self.sources
+        self.latest, self.place = source, found
+        return True
 
     def row(self, value: object) -> list[Any]:
         """The row of an object, after those of its parts."""
@@ -178,8 +188,6 @@ class _Packer:
             pairs = cast("dict[object, object]", value).items()
             return [kind, *(self.part(each) for pair in pairs for each in pair)]
         match value:
-            case Span(source, start, end):
-                return [_SPAN, self.sources[source], start, end]
             case bytes():
                 return [_BYTES, value.hex()]
             case FrozenOMap():

@@ -98,27 +98,36 @@ def rebuild(node: N, rewrite: Callable[[s.Node], s.Node | tuple[s.Node, ...]]) -
     changes: dict[str, Any] = {}
     for name in _INSIDE[node.__class__]:
         before = getattr(node, name)
-        after = _rebuilt(before, rewrite)
+        if before.__class__ is tuple:
+            after = _rebuilt(before, rewrite) if before else before
+        elif isinstance(before, s.Node):
+            after = rewrite(before)
+        else:
+            continue
         if after is not before:
             changes[name] = after
     return evolve(node, **changes) if changes else node
 
 
-def _rebuilt(value: object, rewrite: Callable[[s.Node], s.Node | tuple[s.Node, ...]]) -> object:
-    if isinstance(value, s.Node):
-        return rewrite(value)
-    if not isinstance(value, tuple):
-        return value
+def _rebuilt(
+    values: tuple[object, ...], rewrite: Callable[[s.Node], s.Node | tuple[s.Node, ...]]
+) -> tuple[object, ...]:
     items: list[object] = []
-    before = cast("tuple[object, ...]", value)
-    for item in before:
-        after = _rebuilt(item, rewrite)
-        if isinstance(item, s.Node) and isinstance(after, tuple):
-            items += cast("tuple[object, ...]", after)
+    same = True
+    for value in values:
+        if isinstance(value, s.Node):
+            after = rewrite(value)
+            if isinstance(after, tuple):  # in the place of one
+                items += after
+                same = same and len(after) == 1 and after[0] is value
+                continue
+        elif isinstance(value, tuple):
+            after = _rebuilt(cast("tuple[object, ...]", value), rewrite)
         else:
-            items.append(after)
-    same = len(items) == len(before) and all(a is b for a, b in zip(items, before, strict=True))
-    return before if same else tuple(items)
+            after = value
+        items.append(after)
+        same = same and after is value
+    return values if same else tuple(items)
 
 
 _BINDING: Final = frozenset({
@@ -158,12 +167,12 @@ def names(node: s.Node) -> frozenset[str]:
     """Every name of a value or function that is used or bound inside `node`."""
     found: set[str] = set()
     for inner in walk(node):
-        found.update(binders(inner))
-        match inner:
-            case s.Name(name) | s.Call(name, _):
-                found.add(name)
-            case _:
-                pass
+        if inner.__class__ is s.Name:
+            found.add(cast("s.Name", inner).name)
+        elif inner.__class__ is s.Call:
+            found.add(cast("s.Call", inner).function)
+        elif inner.__class__ in _BINDING:
+            found.update(binders(inner))
     return frozenset(found)
 
 

@@ -189,8 +189,13 @@ def is_flat(type_: Type) -> bool:
 
 def contains(type_: Type, *wanted: Type | type) -> bool:
     """Whether `type_` is, or has inside, one of `wanted` (types, or classes of types)."""
-    here = any(isinstance(type_, w) if isinstance(w, type) else type_ == w for w in wanted)
-    return here or any(contains(part, *wanted) for part in parts(type_))
+    for one in wanted:
+        if isinstance(type_, one) if isinstance(one, type) else type_ == one:
+            return True
+    for part in parts(type_):  # noqa: SIM110 - a generator for each part takes twice the time
+        if contains(part, *wanted):
+            return True
+    return False
 
 
 def is_key(type_: Type) -> bool:

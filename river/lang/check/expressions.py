@@ -466,7 +466,7 @@ def _signature(
 
 
 def _offered(rule: Rule, types: tuple[t.Type | None, ...], wanted: t.Type | None) -> Signature | None:
-    """What an operation's rule offers: what has the wanted result, else the first, by what is wanted and by the operands alone."""
+    """What an operation's rule offers: what has the wanted result, else the first, by what is wanted and by the operands."""
     if wanted is None:
         return rule(types, None)
     first: Signature | None = None
