@@ -193,6 +193,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
         def _split_scope(self, nodeid: str) -> str:
             return "spark" if ON_SPARK.search(nodeid) else nodeid
 
+        def _reschedule(self, node: Any) -> None:
+            """Gives nothing to a worker that has not said which tests it knows: one may come while another comes, or dies."""
+            if node in self.registered_collections:
+                super()._reschedule(node)
+
         def remove_node(self, node: Any) -> str | None:
             """The test in which a worker died, which is not given to another: that would die of it like the first.
 
