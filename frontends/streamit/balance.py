@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, assert_never
 from frontends.streamit import typed as ty
 from frontends.streamit.paths import parts, paths
 from river.classes import define, field, frozen
+from river.report import Report
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-    from river.report import Report
 
 _SHOWN = 8
 """Branches of a splitjoin for which a message still writes the weights out."""
@@ -48,6 +47,17 @@ def firings(graph: ty.Graph, report: Report) -> dict[int, int]:
     except NotFixed:
         return {}
     return balance.firings(graph)
+
+
+def block(graph: ty.Graph) -> tuple[int, int]:
+    """How many items a part takes and gives in the smallest steady state of its own; all of its rates are fixed.
+
+    Raises: Failed, when it is reported (code streamit-unbalanced).
+    """
+    balance = _Balance(graph, Report())
+    flow = balance.flow(graph)
+    times = balance.firings(graph)[id(graph)]
+    return int(flow.taken * times), int(flow.given * times)
 
 
 @define

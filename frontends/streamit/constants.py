@@ -41,11 +41,11 @@ def apply(operation: str, types: Sequence[Type], result: Type, values: Sequence[
     """What the operation makes of values. Raises: values.TrapSignal."""
     if operation.startswith("complex."):
         return meaning(operation, values)
-    return _function(operation, tuple(types), result)(*values)
+    return function(operation, tuple(types), result)(*values)
 
 
 @lru_cache(maxsize=1024)
-def _function(operation: str, types: tuple[Type, ...], result: Type) -> Callable[..., Value]:
+def function(operation: str, types: tuple[Type, ...], result: Type) -> Callable[..., Value]:
     """The meaning of an operation on these types."""
     return OPERATIONS[operation].meaning(tuple(map(scalar, types)), scalar(result))
 
@@ -109,12 +109,52 @@ def code(expr: Expr) -> Code:
             assert_never(expr)
 
 
+def changing(expr: ty.Update) -> Code | None:
+    """What runs an assignment of a number, again and again; None where it is no such, or its place is another.
+
+    Raises: as `evaluate`.
+    """
+    place, operation, new = expr.place, expr.operation, code(expr.value)
+    if isinstance(expr.type, ty.Vector | ty.Struct | ty.Portal) or (operation or "").startswith("complex."):
+        return None
+    found = None if operation is None else function(operation, (place.type, expr.value.type), expr.type)
+    match place:
+        case ty.Local(_, key) | ty.Param(_, key):
+
+            def of_name(values: Mapping[str, Value], act: Act) -> Value:
+                assert isinstance(values, dict)  # noqa: S101 - assignments have names of their own
+                before = None if found is None else values[key]
+                value = new(values, act)
+                values[key] = value = value if found is None else found(before, value)
+                return before if expr.after else value
+
+            return of_name
+        case ty.At(_, array, index):
+            whole, at = code(array), code(index)
+
+            def of_item(values: Mapping[str, Value], act: Act) -> Value:
+                if found is None:
+                    value = new(values, act)
+                    target, where = whole(values, act), at(values, act)
+                    item(target, where)
+                    target[where] = value
+                    return value
+                target, where = whole(values, act), at(values, act)
+                before = item(target, where)
+                target[where] = value = found(before, new(values, act))
+                return before if expr.after else value
+
+            return of_item
+        case _:
+            return None
+
+
 def _applied(expr: ty.Apply) -> Code:
     """What gives the value of an operation."""
     name, parts = expr.operation, [code(arg) for arg in expr.args]
     if name.startswith("complex."):
         return lambda values, act: meaning(name, [part(values, act) for part in parts])
-    found = _function(name, tuple(arg.type for arg in expr.args), expr.type)
+    found = function(name, tuple(arg.type for arg in expr.args), expr.type)
     match parts:
         case (one, other):
             return lambda values, act: found(one(values, act), other(values, act))

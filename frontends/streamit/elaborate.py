@@ -42,7 +42,7 @@ LARGEST = 10_000
 WIDEST = 1_024
 CALLS = 10 * LARGEST
 """How deep the calls are that look at a graph: a few for each stream inside another."""
-LONGEST = 400_000
+LONGEST = 2_000_000
 MOST_ITEMS = 1 << 20
 DEEPEST = 1_000
 RESULT = "return"
@@ -131,6 +131,9 @@ class _Elaborator:
     codes: dict[int, constants.Code] = field(
         factory=dict[int, constants.Code]
     )  # by identity of an expression
+    changing: dict[int, constants.Code | None] = field(
+        factory=dict[int, "constants.Code | None"]
+    )  # by identity of an assignment
     seen: list[ty.Expr] = field(factory=list["ty.Expr"])  # those of which there is code
     said: list[str | ty.Node] = field(factory=list["str | ty.Node"])  # before the first firing
     saying: frozenset[str] = field(init=False)  # filters whose `init` prints
@@ -705,6 +708,20 @@ class _Elaborator:
         """Runs an assignment."""
         if not isinstance(expr, ty.Update):
             return self.value(expr, values)
+        if id(expr) not in self.changing:
+            self.changing[id(expr)] = constants.changing(expr)
+            self.seen.append(expr)
+        quick = self.changing[id(expr)]
+        if quick is None:
+            return self.slowly(expr, values)
+        try:
+            return quick(values, self.act)
+        except (TrapSignal, LookupError) as error:
+            self.slowly(expr, values)  # this fails, too, and knows where
+            raise self.unknown(error, expr.span) from error
+
+    def slowly(self, expr: ty.Update, values: Values) -> Any:
+        """The same part by part."""
         place, operation = expr.place, expr.operation
         before = None
         if operation is not None or expr.after:

@@ -14,6 +14,7 @@ from frontends.streamit.elaborate import CALLS, leaves, prints
 from frontends.streamit.literals import literal
 from frontends.streamit.operators import Used, operators
 from frontends.streamit.paths import parts, paths
+from frontends.streamit.repeats import standing
 from frontends.streamit.routines import ROUTINES, routines
 from frontends.streamit.translate import message_type
 from frontends.streamit.windows import windowed
@@ -59,6 +60,7 @@ class _Lowering:
     begins: list[str] = field(factory=list[str])
     sent: dict[tuple[int, str], str] = field(factory=dict[tuple[int, str], str])
     told: dict[int, str] = field(factory=dict[int, str])
+    others: dict[int, list[int]] = field(factory=dict[int, list[int]])  # filters for which one does it
     counters: list[p.Variable] = field(factory=list[p.Variable])
 
     def program(self) -> p.Program:
@@ -264,7 +266,8 @@ class _Lowering:
             self.told[id(channel)] = self.queue()
         outs += [self.sent[id(node), portal] for portal in use.sent]
         ins += [self.told[id(channel)] for channel in use.heard]
-        within = ((self.paths[id(node)], node.filter.text),)
+        alike = (id(node), *self.others.get(id(node), ()))
+        within = tuple((self.paths[each], node.filter.text) for each in alike)
         self.uses.append(p.Use((*outs, *names), use.instance, (*ins, *names), within=within, span=node.span))
 
     def turn(self, use: Used) -> str:
@@ -348,7 +351,15 @@ class _Lowering:
 
     def split_join(self, graph: ty.SplitJoin, taken: str | None, given: str | None) -> None:
         """A splitter, the branches, a joiner."""
-        span = graph.span
+        span, count = graph.span, standing(graph, self.used)
+        if count < len(graph.parts):
+            self.for_all(graph, count)
+            graph = evolve(
+                graph, split=(graph.split or ())[:count], parts=graph.parts[:count], join=graph.join[:count]
+            )
+        if count == 1:
+            self.wire(graph.parts[0], taken, given)
+            return
         ins = [None if part.input == ty.VOID else wants(part) or self.queue() for part in graph.parts]
         outs = [None if part.output == ty.VOID else gives(part) or self.queue() for part in graph.parts]
         into = [queue for queue in ins if queue is not None]
@@ -366,6 +377,12 @@ class _Lowering:
         if joined and given is not None:
             weights = [w for w, queue in zip(graph.join, outs, strict=True) if queue is not None]
             self.joiner(given, weights, joined, expression(graph.output), span)
+
+    def for_all(self, graph: ty.SplitJoin, count: int) -> None:
+        """Notes that the first branches do what the others would: a trap names all of them."""
+        for i, part in enumerate(graph.parts[count:]):
+            for does, other in zip(leaves(graph.parts[i % count]), leaves(part), strict=True):
+                self.others.setdefault(id(does), []).extend((id(other), *self.others.get(id(other), ())))
 
     def splitter(
         self, into: Sequence[str], weights: Sequence[int], taken: str, item: s.TypeExpr, span: Span | None

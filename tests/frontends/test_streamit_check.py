@@ -401,7 +401,10 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("code", "place", "text"), WRONG)
-def test_mistakes_are_told_at_their_place(code: str, place: str | None, text: str) -> None:
+def test_mistakes_are_told_at_their_place(
+    code: str, place: str | None, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("frontends.streamit.elaborate.LONGEST", 100_000)
     found = refused(text)
     assert [d.code for d in found] == [code], [render(d) for d in found]
     assert found[0].span is not None

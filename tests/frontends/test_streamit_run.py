@@ -2016,3 +2016,80 @@ def test_pi_is_written_either_way() -> None:
     assert lines(text, 1) == ["true"]
     own = "static { float PI = 3; } void->void filter F { work { println(PI); } }"
     assert lines(own, 1) == ["3.0"]
+
+
+@pytest.mark.parametrize(
+    ("branch", "split", "join", "filters"),
+    [
+        ("add Twice;", "roundrobin(2)", "roundrobin(1)", 1),
+        ("add Twice;", "roundrobin(4)", "roundrobin(2)", 1),
+        ("add Twice;", "roundrobin(1)", "roundrobin(1)", 18),  # a turn leaves an item waiting
+        ("add Twice;", "roundrobin(4)", "roundrobin(1)", 18),  # what a turn gives waits
+        ("add Add(i % 2);", "roundrobin(1)", "roundrobin(1)", 2),
+        ("add Add(i % 3);", "roundrobin(1)", "roundrobin(1)", 18),  # 15 would go
+        ("add Last;", "roundrobin(1)", "roundrobin(1)", 18),  # it keeps an item
+        ("add Ahead;", "roundrobin(1)", "roundrobin(1)", 18),
+        ("add pipeline { add Twice; add Twice; };", "roundrobin(4)", "roundrobin(1)", 2),
+        ("add pipeline { add Twice; add Twice; };", "roundrobin(2)", "roundrobin(1)", 36),
+        (
+            "add splitjoin { split roundrobin(1, 2); add Add(1); add Twice; join roundrobin; };",
+            "roundrobin(3)",
+            "roundrobin(2)",
+            2,
+        ),
+        (
+            "add splitjoin { split duplicate; add Twice; add Twice; join roundrobin; };",
+            "roundrobin(2)",
+            "roundrobin(2)",
+            2,
+        ),
+    ],
+)
+def test_branches_that_do_the_same_are_one(branch: str, split: str, join: str, filters: int) -> None:
+    text = f"""
+    int->int pipeline Main {{
+      add splitjoin {{
+        split {split};
+        for (int i = 0; i < 18; i++) {branch}
+        join {join};
+      }}
+    }}
+    int->int filter Twice {{ work pop 2 push 1 {{ push(pop() + 10 * pop()); }} }}
+    int->int filter Add(int k) {{ work pop 1 push 1 {{ push(pop() + k); }} }}
+    int->int filter Last {{ int last; work pop 1 push 1 {{ push(last); last = pop(); }} }}
+    int->int filter Ahead {{ work peek 2 pop 1 push 1 {{ push(peek(1)); pop(); }} }}"""
+    assert sum(bool(use.within) for use in river.compile(text, lang="streamit").program.uses) == filters
+    for count in (0, 1, 3, 4, 37, 55, 73, 150):
+        output(text, list(range(count)))
+
+
+def test_a_trap_in_one_of_equal_branches_names_all_of_them() -> None:
+    text = """
+    int->int splitjoin Main {
+      split roundrobin;
+      for (int i = 0; i < 17; i++) add pipeline Part { add F; }
+      join roundrobin;
+    }
+    int->int filter F { work pop 1 push 1 { push(12 / pop()); } }"""
+    with pytest.raises(Rejected) as raised:
+        river.compile(text, lang="streamit").run({"input": [1, 2, 3, 4, 0]})
+    (note,) = raised.value.diagnostics[0].notes
+    assert note.message.startswith("in one of `Main/Part[0]/F`, `Main/Part[1]/F`, ")
+    assert note.message.endswith(" and 13 more")
+
+
+def test_what_is_computed_before_anything_runs_changes_items_once() -> None:
+    text = """
+    static {
+      int[2][3] a; int i = 1; int j; int sum; float f = 1; bit[2] b;
+      init {
+        j = i++;
+        a[1][i--] = 4; a[1][2] -= 2; sum = a[1][2]++; sum += a[1][2]-- + 2;
+        a[0][i++] += 5;
+        f /= 2; f += 1;
+        b[1] = 1; b[1] ^= 1; b[0] |= 1;
+        for (int q = 0; q < 3; q++) sum = sum * 10 + q + b[0];
+      }
+    }
+    void->void filter F { work { println(i + " " + j + " " + a[1][2] + " " + a[0][1] + " " + sum + " " + f + " " + b[1]); } }"""
+    assert lines(text, 1) == ["2 1 2 5 7123 1.5 0"]

@@ -834,6 +834,23 @@ FRONTENDS: Final = (
         "tests/frontends/test_streamit_run.py::test_functions_of_c_for_floats_have_an_f_behind",
     ),
     Mutant(
+        "one-branch-for-turns",
+        "a branch stands for others though items of a turn wait behind them",
+        "frontends/streamit/repeats.py",
+        "return taken % takes == 0 and taken // takes * gives == given",
+        "return taken % takes == 0",
+        "tests/frontends/test_streamit_run.py::test_branches_that_do_the_same_are_one",
+    ),
+    Mutant(
+        "place-looked-up-twice",
+        "an assignment that adds to an item asks twice which it is",
+        "frontends/streamit/constants.py",
+        "target[where] = value = found(before, new(values, act))",
+        "whole(values, act)[at(values, act)] = value = found(before, new(values, act))",
+        "tests/frontends/test_streamit_run.py::test_what_is_computed_before_anything_runs_changes_items_once",
+        raises="Rejected",
+    ),
+    Mutant(
         "remembered-ahead",
         "state that holds an item to come begins with that item, too",
         "frontends/streamit/windows.py",
