@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import cmath
+import hashlib
 import math
 import struct
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -361,3 +363,66 @@ def test_an_encoder_of_pictures_and_its_decoder(backend: str) -> None:
                 line.append(max(0, min(255, math.floor(value + 0.5) + 128)))
                 total = (total * 31 + line[-1]) & 0xFFFFFF
         assert found == [*line[:8], total]
+
+
+def test_a_message_digest() -> None:
+    letters = bytes(ord("a") + i % 26 for i in range(39))
+    expected = [hashlib.md5(letters[:n], usedforsecurity=False).hexdigest() for n in (0, 13, 26, 39)]
+    assert printed("md5.str", 4, "multicore").split() == expected
+
+
+def test_a_transmitter_of_symbols() -> None:
+    register, bits = 0x5A, list[int]()
+    for _ in range(400):
+        bit = ((register >> 6) ^ (register >> 5)) & 1
+        register = (register << 1 | bit) & 0x7F
+        bits.append(bit)
+    state, sent = [1, 0, 1, 1, 1, 0, 1], [0] * 6
+    for bit in bits:
+        mask = state[6] ^ state[3]
+        sent.append(bit ^ mask)
+        state = [mask, *state[:6]]
+    coded: list[int] = []
+    for w in (sent[i : i + 7] for i in range(len(bits))):
+        coded += [w[0] ^ w[1] ^ w[3] ^ w[4] ^ w[6], w[0] ^ w[3] ^ w[4] ^ w[5] ^ w[6]]
+    kept = [bit for i, bit in enumerate(coded) if i % 4 != 3]
+    expected: list[complex] = []
+    for start in range(0, 96, 48):
+        mixed = [kept[start + i] for row in range(12) for i in range(row, 48, 12)]
+        points = [
+            complex(2 * a - 1, 2 * b - 1) / math.sqrt(2) for a, b in zip(mixed[::2], mixed[1::2], strict=True)
+        ]
+        carriers = [0j] * 8 + points
+        wave = [
+            sum(c * cmath.exp(2j * math.pi * k * n / 32) for k, c in enumerate(carriers)) / 32
+            for n in range(32)
+        ]
+        expected += [*wave[24:], *wave]
+    found = [complex(*row) for row in rows("ofdm.str", 2, "multicore")]
+    assert len(found) == len(expected)
+    assert found == [pytest.approx(each, abs=1e-4) for each in expected]
+
+
+def test_a_decoder_mends_what_a_channel_spoils() -> None:
+    x, expected = 1, list[str]()
+    for _ in range(30):
+        x = (x * 75 + 74) % 65537
+        bit = (x >> 3) & 1
+        expected.append(f"{bit}{bit} 0")
+    assert printed("viterbi.str", 30, "multicore").splitlines() == expected
+
+
+def test_a_game_in_a_loop_beside_check_sums() -> None:
+    alive, expected, letters = {(1, 0), (2, 1), (0, 2), (1, 2), (2, 2)}, list[str](), 0
+    for _ in range(9):
+        word = bytes(ord("a") + (letters + i) % 26 for i in range(9))
+        letters += 9
+        (crc,) = struct.unpack("<i", struct.pack("<I", zlib.crc32(word)))
+        near: dict[tuple[int, int], int] = {}
+        for x, y in alive:
+            for place in ((x + dx, y + dy) for dx in (-1, 0, 1) for dy in (-1, 0, 1) if dx or dy):
+                wrapped = place[0] % 6, place[1] % 6
+                near[wrapped] = near.get(wrapped, 0) + 1
+        alive = {place for place, n in near.items() if n == 3 or (n == 2 and place in alive)}
+        expected += [str(crc), *("".join(".#"[(x, y) in alive] for x in range(6)) for y in range(6))]
+    assert printed("life.str", 9, "multicore").splitlines() == expected
