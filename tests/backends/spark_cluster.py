@@ -27,6 +27,8 @@ LOOPBACK = {
     "spark.ui.enabled": "false",
 }
 """Settings of a driver for such a cluster."""
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""What each Java is told: it starts in half the seconds of the processors, and all that it does here is short."""
 LOCAL = "local"
 """Where the processes of a cluster keep what they need for a while."""
 
@@ -105,7 +107,7 @@ def _surroundings(folder: Path) -> dict[str, str]:
     """What keeps the files of Spark's processes in a folder: those of one that is killed would stay in `/tmp` for ever."""
     local = folder / LOCAL
     local.mkdir(exist_ok=True)
-    return {"SPARK_LOCAL_DIRS": str(local), "JAVA_TOOL_OPTIONS": f"-Djava.io.tmpdir={local}"}
+    return {"SPARK_LOCAL_DIRS": str(local), "JAVA_TOOL_OPTIONS": f"{QUICK} -Djava.io.tmpdir={local}"}
 
 
 def _started(stack: ExitStack, log: Path, class_: str, *args: str) -> tuple[subprocess.Popen[bytes], Path]:

@@ -1,7 +1,8 @@
 """Processes of a Spark cluster are killed while programs run there: nothing is lost, nothing comes twice, the order stays.
 
-The cluster is a master and two workers on the loopback interface, whose Python has no River. `RIVER_CASES` says how often each
-kind of process is killed, in a run over files and in one that follows a folder.
+The cluster is a master and two workers on the loopback interface. Its executors run the Python that is here, so that those that
+come for killed ones have nothing to unpack: that a Python without River runs what is packaged, `test_spark_cluster.py` tries.
+`RIVER_CASES` says how often each kind of process is killed, in runs over files and in those that follow a folder.
 """
 
 from __future__ import annotations
@@ -23,9 +24,8 @@ pytest.importorskip("pyspark", reason="the extra `spark` is not installed")
 pytest.importorskip("pandas", reason="the extra `spark` is not installed")
 
 import river
-from backends.spark import packaging
 from river.testing.seeds import chance
-from tests.backends.spark_cluster import LOOPBACK, bare_python, below, cluster, end
+from tests.backends.spark_cluster import LOOPBACK, below, cluster, end
 from tests.patience import PATIENCE, until
 
 if TYPE_CHECKING:
@@ -40,26 +40,17 @@ CASES = int(os.environ.get("RIVER_CASES", "1"))
 LONG = 10 * PATIENCE
 """Seconds until a test gives up on a cluster that starts anew, beside other work."""
 VICTIMS = ("python", "executor", "worker", "driver")
-SETTINGS = {**LOOPBACK, "spark.pyspark.python": "./river/bin/python"}
+SETTINGS = {**LOOPBACK, "spark.pyspark.python": sys.executable}
+"""Those of a driver, which may be started on any cluster."""
 
 
 @pytest.fixture(scope="module")
-def place() -> Iterator[Path]:
-    """On a disk: each executor unpacks River, and of tens of them that are killed the memory would be full."""
-    with tempfile.TemporaryDirectory(prefix="river-kills-", dir="/var/tmp") as found:
-        yield Path(found)
-
-
-@pytest.fixture(scope="module")
-def settings(place: Path) -> dict[str, str]:
-    """Those of a driver: the executors get River with it."""
-    archive = packaging.archive(place / "package", bare_python(place / "bare"))
-    return {**SETTINGS, "spark.archives": f"{archive}#river"}
-
-
-@pytest.fixture(scope="module")
-def spark(place: Path) -> Iterator[Cluster]:
-    with cluster(place) as found:
+def spark() -> Iterator[Cluster]:
+    """On a disk: what tens of executors leave that are killed would fill the memory."""
+    with (
+        tempfile.TemporaryDirectory(prefix="river-kills-", dir="/var/tmp") as place,
+        cluster(Path(place)) as found,
+    ):
         yield found
 
 
@@ -69,10 +60,10 @@ def spark(place: Path) -> Iterator[Cluster]:
 class Killer:
     """Ends a process of a kind, at once. `driver`: the process of a driver, which is ended with its Java, or one of both is."""
 
-    def __init__(self, spark: Cluster, victim: str, random: Random) -> None:
+    def __init__(self, spark: Cluster, victim: str, what: str) -> None:
         self.spark = spark
         self.victim = victim
-        self.random = random
+        self.random = chance(what, victim)
 
     def kill(self, driver: subprocess.Popen[str]) -> None:
         """Where there is none of the kind yet, it is waited for."""
@@ -218,12 +209,8 @@ def lines_of(paths: list[Path]) -> list[list[int]]:
 
 
 @pytest.mark.parametrize("victim", VICTIMS)
-def test_runs_that_follow_a_folder(
-    victim: str, spark: Cluster, settings: dict[str, str], tmp_path: Path
-) -> None:
-    random = chance("kills", victim)
-    (tmp_path / "p.river").write_text(NUMBERED)
-    files, written = followed(FOLLOWS, tmp_path / "p.river", Killer(spark, victim, random), settings, random)
+def test_runs_that_follow_a_folder(victim: str, spark: Cluster, tmp_path: Path) -> None:
+    files, written = followed(Killer(spark, victim, "kills"), FOLLOWS, tmp_path / "p.river", NUMBERED)
     expected: list[list[int]] = []
     totals: dict[int, int] = {}
     for n, (k, v) in enumerate(lines_of(files), 1):
@@ -235,31 +222,27 @@ def test_runs_that_follow_a_folder(
 
 @pytest.mark.parametrize("victim", VICTIMS)
 def test_runs_that_follow_a_folder_whose_keys_are_divided(
-    victim: str, spark: Cluster, settings: dict[str, str], tmp_path: Path
+    victim: str, spark: Cluster, tmp_path: Path
 ) -> None:
-    random = chance("kills by key", victim)
-    (tmp_path / "p.cql").write_text(GROUPED)
-    files, written = followed(
-        SMALL + FOLLOWS, tmp_path / "p.cql", Killer(spark, victim, random), settings, random
-    )
+    program = tmp_path / "p.cql"
+    files, written = followed(Killer(spark, victim, "kills by key"), SMALL + FOLLOWS, program, GROUPED)
     (tmp_path / "all.csv").write_text("k,v\n" + "".join(f"{k},{v}\n" for k, v in lines_of(files)))
     wanted = tmp_path / "wanted.csv"
-    river.load(str(tmp_path / "p.cql")).run({"a": str(tmp_path / "all.csv")}, {"o": str(wanted)})
+    river.load(str(program)).run({"a": str(tmp_path / "all.csv")}, {"o": str(wanted)})
     assert len(written) > len(river.epochs(tmp_path / "state"))
     assert known("p.cql", written) == known("p.cql", [wanted])
 
 
-def followed(
-    script: str, program: Path, killer: Killer, settings: dict[str, str], random: Random
-) -> tuple[list[Path], list[Path]]:
+def followed(killer: Killer, script: str, program: Path, text: str) -> tuple[list[Path], list[Path]]:
     """What a run that follows a folder has read, in order, and written, while processes were killed."""
-    spark, place = killer.spark, program.parent
+    spark, random, place = killer.spark, killer.random, program.parent
+    program.write_text(text)
     arrivals = Arrivals(place / "in", random)
     (place / "out.csv").mkdir()
     state = place / "state"
     told = {
         "program": str(program), "folder": f"{place}/in/", "out": f"{place}/out.csv/", "state": str(state),
-        "settings": {**settings, "spark.master": spark.address},
+        "settings": {**SETTINGS, "spark.master": spark.address},
     }  # fmt: skip
     driver = Driver(script, spark, **told)
     try:
@@ -346,21 +329,20 @@ for line in sys.stdin:
 
 
 @pytest.mark.parametrize("victim", VICTIMS)
-def test_runs_over_files(victim: str, spark: Cluster, settings: dict[str, str], tmp_path: Path) -> None:
+def test_runs_over_files(victim: str, spark: Cluster, tmp_path: Path) -> None:
     """An output is there when the run has ended well, and whole; before that there is none."""
-    random = chance("kills in batch", victim)
     data = tmp_path / "s.csv"
-    data.write_text("ts,k,v\n" + "".join(f"{n // 3},{n * n % 101 % 7},{n % 10}\n" for n in range(300_000)))
+    data.write_text("ts,k,v\n" + "".join(f"{n // 3},{n * n % 101 % 7},{n % 10}\n" for n in range(130_000)))
     expected: dict[str, Any] = {}
     for name, text in BATCH.items():
         (tmp_path / name).write_text(text)
         compiled = river.load(str(tmp_path / name))
         (input_,), (output,) = compiled.graph.inputs, compiled.outputs
-        compiled.run({input_: str(data)}, {output: str(tmp_path / "wanted.csv")})
-        expected[name] = known(name, [tmp_path / "wanted.csv"])
+        compiled.run({input_: str(data)}, {output: str(tmp_path / "wanted.parquet")})
+        expected[name] = known(name, [tmp_path / "wanted.parquet"])
         assert len(expected[name]) > 5
-    killer = Killer(spark, victim, random)
-    told = {"data": str(data), "settings": {**settings, "spark.master": spark.address}}
+    killer = Killer(spark, victim, "kills in batch")
+    told = {"data": str(data), "settings": {**SETTINGS, "spark.master": spark.address}}
     driver = Driver(RUNS, spark, **told)
     took: dict[str, float] = {}
     try:
@@ -371,7 +353,7 @@ def test_runs_over_files(victim: str, spark: Cluster, settings: dict[str, str], 
             out = tmp_path / f"out{case}-{name}"
             driver.say(json.dumps([str(tmp_path / name), f"{out}/"]))
             driver.hears("begins")
-            time.sleep(random.random() * took[name])
+            time.sleep(killer.random.random() * took[name])
             if victim == "driver":
                 driver.hang_up()  # one that has just been done does not see that its Java is gone
             killer.kill(driver.process)
@@ -408,7 +390,10 @@ def known(program: str, paths: list[Path]) -> list[str]:
         line
         for path in paths
         for line in (
-            [",".join(map(str, row.values())) for row in pq.read_table(path).to_pylist()]
+            [
+                ",".join(map(str, row))
+                for row in zip(*(each.to_pylist() for each in pq.read_table(path).columns), strict=True)
+            ]
             if path.suffix == ".parquet"
             else path.read_text().splitlines()[1:]
         )

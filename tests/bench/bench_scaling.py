@@ -257,10 +257,10 @@ def measured(
     empty: list[Measured] = []
     place = folder / f"cluster{executors}"
     place.mkdir()
-    with spark_cluster.cluster(place, executors) as master:
+    with spark_cluster.cluster(place, executors) as standalone:
         settings = {
             **spark_cluster.LOOPBACK,
-            "spark.master": master,
+            "spark.master": standalone.address,
             "spark.pyspark.python": sys.executable,
         }
         with sessions.session(executors, settings) as spark:

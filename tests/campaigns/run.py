@@ -102,7 +102,7 @@ CAMPAIGNS: Final = (
         "killed-on-spark",
         "workers, executors and drivers of Spark are killed at any moment: no row is lost or comes twice, order stays",
         20,
-        8,
+        12,
         ("tests/backends/test_spark_kills.py",),
     ),
     Campaign(
