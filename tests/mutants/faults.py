@@ -2478,6 +2478,14 @@ BLOCKS: Final = (
         "tests/backends/test_multicore_by_rows.py::test_what_only_keeps_rows_by_key_and_passes_them_on",
     ),
     Mutant(
+        "packaged-bytecode-by-time",
+        "executors compile what was packaged, since its sources have other times there",
+        "backends/spark/packaging.py",
+        "_UNCHECKED: Final = (0b01)",
+        "_UNCHECKED: Final = (0b00)",
+        "tests/backends/test_spark_submit.py::test_the_package_is_made_and_spark_is_called",
+    ),
+    Mutant(
         "one-of-two-names-in-another-case",
         "a name that differs in case from two that are declared means neither",
         "frontends/cql/spelling.py",
