@@ -31,7 +31,7 @@ from river.il.program import Program, Queue, Use, Variable
 from river.il.trees import fresh, rebuild, walk
 from river.lang import syntax as s
 from river.lang import typed
-from river.lang.check.rates import emitted, unproven
+from river.lang.rates import emitted, unproven
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -20,7 +20,7 @@ from river.classes import frozen
 from river.il import annotations as a
 from river.lang import typed
 from river.lang import types as t
-from river.lang.check.rates import emitted, unproven
+from river.lang.rates import emitted, unproven
 from river.lang.trees import nodes, recursive
 
 if TYPE_CHECKING:

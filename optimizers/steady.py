@@ -23,7 +23,7 @@ from river.il.trees import binders, fresh, rebuild, walk
 from river.lang import syntax as s
 from river.lang import typed
 from river.lang import types as t
-from river.lang.check.rates import emitted
+from river.lang.rates import emitted
 from river.lang.scope import integer
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from river.il.model import can_trap
 from river.il.trees import Same, binders, fresh, names, rebuild, walk
 from river.lang import syntax as s
 from river.lang import typed
-from river.lang.check.rates import bounds
 from river.lang.ranges import inside, proven
+from river.lang.rates import bounds
 from river.lang.scope import integer
 from river.lang.trees import children, nodes, reached
 

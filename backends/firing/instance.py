@@ -15,8 +15,7 @@ from backends.firing.ports import Out, Port  # noqa: TC001 - attrs reads the ann
 from river.classes import frozen
 from river.il.extern import compile_extern
 from river.io.deltas import is_delta
-from river.lang import memory, typed
-from river.lang.check import rates
+from river.lang import memory, rates, typed
 from river.lang.evaluate import CompiledOperator, Trap, compile_operator, may_run_out, rate_violation
 from river.lang.evaluate.code import POLL_EVERY
 from river.lang.values import END, INFINITY, Mark, default

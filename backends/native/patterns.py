@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from backends.native.batch import address_of
 from river.classes import define, field
-from river.lang.automata.tables import table
 from river.lang.patterns import BadPattern, compile_pattern
 
 if TYPE_CHECKING:
@@ -47,12 +46,16 @@ def _table(pattern: str, often: bool) -> array[int]:
 
     Raises: BadPattern.
     """
+    from river.lang.automata.tables import table
+
     return table(compile_pattern(pattern).machine.program, work=_WORK if often else 0)
 
 
 @lru_cache(maxsize=256)
 def words(regex: Regex) -> bytes:
     """The table of a constant pattern, little-endian."""
+    from river.lang.automata.tables import table
+
     found = table(regex.machine.program)
     if sys.byteorder == "big":
         found.byteswap()

@@ -25,9 +25,8 @@ from river.il.extern import not_given
 from river.il.flow import Construction, ItemPart, item_findings
 from river.il.loops import components
 from river.il.model import Keyed, Stateless, Unknown, instance_model
-from river.lang import typed
+from river.lang import rates, typed
 from river.lang import types as t
-from river.lang.check import rates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

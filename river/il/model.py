@@ -30,7 +30,7 @@ from river.il.flow import (
 from river.il.trees import Same
 from river.lang import typed
 from river.lang import types as t
-from river.lang.check.rates import emitted
+from river.lang.rates import emitted
 from river.lang.trees import recursive
 
 if TYPE_CHECKING:

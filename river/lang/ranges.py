@@ -12,7 +12,7 @@ from typing import Final
 from river.classes import define, field
 from river.lang import typed
 from river.lang import types as t
-from river.lang.check.rates import bounds
+from river.lang.rates import bounds
 from river.lang.trees import children, effect, recursive
 
 Ranges = Mapping[int, tuple[int, int]]

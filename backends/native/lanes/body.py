@@ -24,7 +24,7 @@ from backends.native.lower.values import Memory, Scalar, Value
 from river.classes import define, evolve, field
 from river.lang import typed
 from river.lang import types as t
-from river.lang.check.rates import bounds, emitted
+from river.lang.rates import bounds, emitted
 from river.lang.trees import nodes, reached, root
 
 if TYPE_CHECKING:

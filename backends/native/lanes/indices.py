@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from river.classes import define, field, frozen
 from river.lang import typed
 from river.lang import types as t
-from river.lang.check.rates import bounds
+from river.lang.rates import bounds
 from river.lang.trees import children, effect, nodes, root
 
 if TYPE_CHECKING:

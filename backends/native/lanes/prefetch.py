@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from river.classes import define, field, frozen
 from river.lang import typed
-from river.lang.check.rates import bounds
+from river.lang.rates import bounds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -15,9 +15,9 @@ from backends.native.lanes.operations import covered, fills
 from river.classes import define, evolve, field, frozen
 from river.lang import typed
 from river.lang import types as t
-from river.lang.check.rates import emitted
 from river.lang.dataflow import Reading
 from river.lang.operations import OPERATIONS, Measure
+from river.lang.rates import emitted
 from river.lang.trees import children, effect, reached, root
 
 if TYPE_CHECKING:

@@ -40,9 +40,9 @@ from backends.native.module import Module
 from river.classes import frozen
 from river.lang import typed
 from river.lang import types as t
-from river.lang.check.rates import unproven
 from river.lang.evaluate import Trap
 from river.lang.evaluate.statements import owned_slots
+from river.lang.rates import unproven
 from river.lang.trees import recursive
 
 LARGEST_VARIABLE: Final = 1 << 30  # bytes

@@ -13,8 +13,8 @@ from river.lang import types as t
 from river.lang.check.environment import Binding, Context, Frame
 from river.lang.check.expressions import check
 from river.lang.check.functions import emitting, finished, fn_table, function_index
-from river.lang.check.rates import emitted
 from river.lang.check.statements import key_type, statements
+from river.lang.rates import emitted
 from river.lang.scope import Scope, integer, resolve, show
 
 if TYPE_CHECKING:
