@@ -556,11 +556,11 @@ class _Pool:
     def widen(self, words: Any, rows: int) -> None:
         """Gives an empty first table room for so many rows at once: what grows step by step lies in small pages, anywhere."""
         first, columns_ = self._firsts[0]
-        old = [words[first + 3 + i] for i in range(columns_)]
+        room, old = words[first + 1], words[first + 3 : first + 3 + columns_]
         words[first + 1], words[first + 3 : first + 3 + columns_] = 0, [0] * columns_
         self._room_for(words, 0, rows)
-        for each in old:
-            pages.free(each)
+        for kind, each in zip(self._kinds[0], old, strict=True):
+            pages.give(each, (room + (kind is ColumnKind.OFFSETS)) * kind.size)
 
     def copy(self, words: Any) -> Any:
         """Tables with what is in those of `words`, and no room: so large ones with little in them stay with who fills them."""

@@ -14,8 +14,9 @@ from river.lang import memory
 
 _LARGE_PAGE: Final = 1 << 21
 _LINE: Final = 64
-_KEPT_FROM: Final = 1 << 20  # bytes of memory that is kept for others
-_KEPT: Final = 1 << 25  # bytes of it, at most, of each size
+_KEPT_FROM: Final = 1 << 16  # bytes of memory that is kept for others
+_KEPT: Final = 1 << 25  # bytes of it, at most, of each size,
+_PIECES: Final = 64  # and pieces
 HUGE: Final[int] = getattr(mmap, "MADV_HUGEPAGE", -1)
 """How the system is asked for large pages; -1 where it cannot be."""
 
@@ -74,7 +75,8 @@ def take(size: int, used: int) -> int:
 
 def give(place: int, size: int) -> None:
     """Gives memory back that the C library has given, or keeps it for others."""
-    if _KEPT_FROM <= size <= _KEPT and len(_waiting[size]) < _KEPT // size and memory.limited() is None:
+    most = min(_KEPT // size, _PIECES) if size >= _KEPT_FROM else 0
+    if place and most and len(_waiting[size]) < most and memory.limited() is None:
         _waiting[size].append(place)
     else:
         free(place, size)

@@ -347,6 +347,37 @@ def test_what_is_expected_has_room_at_once(monkeypatch: pytest.MonkeyPatch) -> N
     op.clear()
 
 
+def test_memory_that_is_too_small_for_what_is_expected_is_kept_for_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pages, "_waiting", defaultdict[int, "deque[int]"](deque))
+    op = native(
+        "input t: f32; output o: f32;"
+        "operator f(t: f32) -> (o[push 1]: f32) { on t[pop 1](w) { emit o w[0]; } } (o) <- f(t);"
+    )
+    (out,) = op.outputs
+    op.expect(20_000)
+    room, where = out.words[1], out.words[3]
+    assert room == 1 << 15
+    op.expect(300_000)
+    assert list(pages._waiting[4 * room]) == [where]
+    assert pages.take(4 * room, 4 * room) == where
+    pages.give(where, 4 * room)
+
+
+def test_so_many_pieces_of_memory_are_kept_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few bytes are for the C library at once; of what is small there is not as much as of what is large."""
+    monkeypatch.setattr(pages, "_waiting", defaultdict[int, "deque[int]"](deque))
+    for size, kept in ((1 << 15, 0), (1 << 16, 64), (1 << 20, 32), (1 << 24, 2), (1 << 26, 0)):
+        places = [pages.take(size, 0) for _ in range(kept + 1)]
+        assert len(set(places)) == kept + 1
+        for place in places:
+            pages.give(place, size)
+        assert list(pages._waiting[size]) == places[:kept]
+        for place in pages._waiting.pop(size):
+            pages.free(place, size)
+
+
 def test_who_fires_no_more_gives_memory_back_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also what is read until later; it may fire again all the same."""
     monkeypatch.setattr(pages, "_waiting", defaultdict[int, "deque[int]"](deque))
