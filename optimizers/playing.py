@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections import deque
 from fractions import Fraction
-from itertools import islice
+from functools import lru_cache
+from itertools import islice, repeat
 from math import lcm
 from typing import TYPE_CHECKING, Final
 
@@ -18,6 +19,7 @@ from optimizers.queries import topological
 from optimizers.windows import may_trap
 from river.classes import frozen
 from river.il import annotations as a
+from river.il.trees import Same
 from river.lang import typed
 from river.lang import types as t
 from river.lang.rates import emitted, unproven
@@ -171,25 +173,55 @@ def _group(instance: g.Instance) -> object:
 def _stages(instance: g.Instance) -> tuple[Move, ...] | None:
     """What an operator does in turns; None if it does not do the same for ever, or keeps anything but its turn."""
     op, use = instance.operator, a.annotated(instance.use)
+    if not isinstance(op, typed.Operator) or use.fuse is not None or use.regions:
+        return None
+    steps = _steps(Same(op))
+    if steps is None:
+        return None
+    ins, outs = instance.ins, instance.outs
+    return tuple(
+        move
+        for step, times in steps
+        for move in repeat(
+            Move(
+                tuple((ins[port], count) for port, count in step.takes),
+                tuple((outs[out], count) for out, count in step.sends),
+                None if step.copies is None else tuple((outs[out], 0, 0) for out in step.copies),
+            ),
+            times,
+        )
+    )
+
+
+@frozen
+class _Step:
+    """A `Move` by numbers of ports and outputs. `copies`: the outputs that the item is sent to that is taken."""
+
+    takes: tuple[tuple[int, int], ...]
+    sends: tuple[tuple[int, int], ...]
+    copies: tuple[int, ...] | None
+
+
+@lru_cache(maxsize=8192)
+def _steps(same: Same[typed.Operator]) -> tuple[tuple[_Step, int], ...] | None:
+    """What an operator does in turns, whoever uses it, each step with how often it comes: many uses may be of one operator."""
+    op = same.value
     if (
-        not isinstance(op, typed.Operator)
-        or op.vars
+        op.vars
         or op.first is not None
         or op.merge is not None
         or op.mark is not None
-        or use.fuse is not None
-        or use.regions
         or any(end.by is not None or not _flat(end.type) for end in (*op.ports, *op.outs))
         or any(port.initial for port in op.ports)
     ):
         return None
     if op.rated is not None:
-        return _rated_stage(instance, op, op.rated)
+        return _rated_step(op, op.rated)
     if op.phases:
-        return _phase_stages(instance, op.phases)
+        return _phase_steps(op.phases)
     if len(op.items) == 1 and len(op.ports) == 1:
-        copied = _copied(instance, instance.ins[0], op.items[0].body)
-        return None if copied is None else (copied,)
+        copied = _copied(0, op.items[0].body)
+        return None if copied is None else ((copied, 1),)
     return None
 
 
@@ -202,32 +234,29 @@ def _flat(type_: t.Type) -> bool:
             return type_ in _FLAT
 
 
-def _phase_stages(instance: g.Instance, phases: Sequence[typed.PhaseHandler]) -> tuple[Move, ...] | None:
-    found: list[Move] = []
+def _phase_steps(phases: Sequence[typed.PhaseHandler]) -> tuple[tuple[_Step, int], ...] | None:
+    found: list[tuple[_Step, int]] = []
     for phase in phases:
-        copied = _copied(instance, instance.ins[phase.port], phase.body)
+        copied = _copied(phase.port, phase.body)
         if copied is None:
             return None
-        found += [copied] * phase.count
-    return tuple(found) if len(found) <= LONGEST and found else None
+        found.append((copied, phase.count))
+    return tuple(found) if 0 < sum(count for _, count in found) <= LONGEST else None
 
 
-def _copied(instance: g.Instance, queue: str, body: typed.Block) -> Move | None:
-    """A stage that sends an item on as it is."""
-    outs: list[str] = []
+def _copied(port: int, body: typed.Block) -> _Step | None:
+    """A step that sends an item on as it is."""
+    outs: list[int] = []
     for item in body.items:
         match item:
             case typed.Emit(out, typed.Local(_, 0)):
-                outs.append(instance.outs[out])
+                outs.append(out)
             case _:
                 return None
-    sends = tuple((out, outs.count(out)) for out in dict.fromkeys(outs))
-    return Move(((queue, 1),), sends, tuple((out, 0, 0) for out in outs))
+    return _Step(((port, 1),), tuple((out, outs.count(out)) for out in dict.fromkeys(outs)), tuple(outs))
 
 
-def _rated_stage(
-    instance: g.Instance, op: typed.Operator, handler: typed.RatedHandler
-) -> tuple[Move, ...] | None:
+def _rated_step(op: typed.Operator, handler: typed.RatedHandler) -> tuple[tuple[_Step, int], ...] | None:
     if (
         any(rate.peek != rate.pop or not rate.pop for rate in handler.rates)
         or handler.early
@@ -237,14 +266,13 @@ def _rated_stage(
         or sum(rate.pop for rate in handler.rates) > WIDEST
     ):
         return None
-    sends: list[tuple[str, int]] = []
-    for out, queue in enumerate(instance.outs):
+    sends: list[tuple[int, int]] = []
+    for out in range(len(op.outs)):
         low, high = emitted(handler.body, out, op.fns)
         if low != high or low > WIDEST:
             return None
-        sends.append((queue, low))
-    takes = tuple((instance.ins[rate.port], rate.pop) for rate in handler.rates)
-    return (Move(takes, tuple(sends), None),)
+        sends.append((out, low))
+    return ((_Step(tuple((rate.port, rate.pop) for rate in handler.rates), tuple(sends), None), 1),)
 
 
 # ------------------------------------------------------------------------------------------------ playing a steady state

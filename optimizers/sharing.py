@@ -89,7 +89,7 @@ class _Stream:
 
 def _streams(graph: g.Graph, equal: Numbers) -> list[_Stream]:
     """All streams: those of inputs and of operators that stay."""
-    gone = {gone for _, gone in equal.pairs}
+    away = {gone for _, gone in equal.pairs} | equal.duplicates
     copies: dict[str, list[str]] = {}
     for queue, origin in equal.number.items():
         copies.setdefault(origin, []).append(queue)
@@ -99,7 +99,7 @@ def _streams(graph: g.Graph, equal: Numbers) -> list[_Stream]:
         readers = tuple(
             (OUTSIDE if end is None else end.instance, name)
             for name, end in ends
-            if end is None or not (end.instance in gone | equal.duplicates or _twin(equal, end))
+            if end is None or not (end.instance in away or _twin(equal, end))
         )
         splits = [end.instance for _, end in ends if end is not None and end.instance in equal.duplicates]
         widths = [len(graph.instances[index].outs) for index in splits]

@@ -9,6 +9,7 @@ Paper: Thies, Karczmarek, Amarasinghe, "StreamIt" (2002), split-joins by `roundr
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import cycle
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -19,7 +20,7 @@ from river.diagnostics import Note
 from river.il.annotations import annotated, bordered, together
 from river.il.program import Program, Queue, Use
 from river.il.standard import WIDE
-from river.il.trees import fresh, names, rebuild
+from river.il.trees import Same, fresh, names, rebuild
 from river.lang import syntax as s
 from river.lang import typed
 
@@ -86,7 +87,14 @@ class Zipping:
 
 def _by_turns(op: typed.Operator | typed.Extern) -> bool:
     """Whether an operator sends each item on as it is, one after the other in a fixed order of ports and outputs."""
-    if not isinstance(op, typed.Operator) or not op.phases or op.vars or op.mark is not None:
+    return isinstance(op, typed.Operator) and bool(op.phases) and _deals(Same(op))
+
+
+@lru_cache(maxsize=8192)
+def _deals(same: Same[typed.Operator]) -> bool:
+    """The same of an operator with phases, which is asked for each of its neighbours."""
+    op = same.value
+    if op.vars or op.mark is not None:
         return False
     types = {end.type for end in (*op.ports, *op.outs)}
     ordered = any(end.by is not None for end in (*op.ports, *op.outs))

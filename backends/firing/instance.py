@@ -7,6 +7,7 @@ take effect after the firings on the items before them; the end is forwarded whe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import islice
 from operator import length_hint
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from backends.firing.ports import Out, Port  # noqa: TC001 - attrs reads the annotations
 from river.classes import frozen
 from river.il.extern import compile_extern
+from river.il.trees import Same
 from river.io.deltas import is_delta
 from river.lang import memory, rates, typed
 from river.lang.evaluate import CompiledOperator, Trap, compile_operator, may_run_out, rate_violation
@@ -709,7 +711,13 @@ def _uncertain_pushes(operator: typed.Operator | typed.Extern) -> tuple[tuple[in
     """Outputs with the rate that they state, where the bodies do not show that every firing keeps it."""
     if isinstance(operator, typed.Extern):
         return tuple((i, out.push) for i, out in enumerate(operator.outs) if out.push is not None)
-    return rates.unproven(operator)
+    return _unproven(Same(operator))
+
+
+@lru_cache(maxsize=8192)
+def _unproven(operator: Same[typed.Operator]) -> tuple[tuple[int, int], ...]:
+    """What bodies do not show, found once for all uses of an operator."""
+    return rates.unproven(operator.value)
 
 
 def own(trap: Trap) -> bool:
