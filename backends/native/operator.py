@@ -49,11 +49,16 @@ if TYPE_CHECKING:
     from river.lang.values import Value
 
 UNLIMITED: Final = 1 << 62
-_NAMELESS: Final = TreeTexts(lambda operator: repr(evolve(operator, name="")))
+_CODED: Final = TreeTexts(lambda operator: repr(coded(operator)))
 _LATE: Final = 2  # in the word that says whether to stop
 _CHECKING: Final = Lock()  # code for debugging notes in one place whose firing it checks
 _P: Final = ctypes.c_void_p
 _I: Final = ctypes.c_int64
+
+
+def coded(op: typed.Operator) -> typed.Operator:
+    """What of an operator its code depends on: not its name, nor the items that wait at first, which come as others do."""
+    return evolve(op, name="", ports=tuple(evolve(port, initial=()) for port in op.ports))
 
 
 @frozen
@@ -538,7 +543,7 @@ def compile_native(
     written = op if parameters is None else parameters.operator
     try:
         effort = 0 if debug else level()
-        code = shared(f"operator {effort} {debug} {lend} {_NAMELESS.of(written)}", make, effort, begin)
+        code = shared(f"operator {effort} {debug} {lend} {_CODED.of(written)}", make, effort, begin)
     except _NotCompiled as refused:
         return Refused(op.name, refused.reasons)
     return NativeOperator(op, handlers_of(op), code, debug, parameters)

@@ -121,7 +121,8 @@ def _shape(op: typed.Operator) -> _Shape:
     for const, value in zip(op.consts, constants or (), strict=False):
         shape.types.append(const.type)
         shape.values.append(value)
-    for part in (op.ports, op.vars, op.outs, op.sites):
+    ports = tuple(evolve(port, initial=()) for port in op.ports)  # what waits at first is no part of the code
+    for part in (ports, op.vars, op.outs, op.sites):
         shape.add(part, movable=False)
     if constants is None:
         shape.add(op.consts, movable=False)

@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
+import river
 from backends.native import NativeOperator, compile_native
 from backends.native.parameters import CROWD, MANY, parameters
 from river.il.parse import parse
@@ -209,3 +210,33 @@ def test_rated_operators_share_code_but_for_their_bounds() -> None:
 @pytest.mark.parametrize("seed", range(10, 16))
 def test_random_arguments(seed: int) -> None:
     agree(operators(program(arguments(MANY, seed))))
+
+
+def delays(count: int, factor: str) -> str:
+    """A program of operators that look one item back, each at first at an item of its own."""
+    lines = ["river 1;"]
+    for i in range(count):
+        lines += [
+            f"input x{i}: i64;",
+            f"output y{i}: i64;",
+            f"operator o{i}(x: i64 = [{i}]) -> (y: i64) {{",
+            f"  on x[peek 2, pop 1](w) {{ emit y w[0] *% {factor.format(i)} +% w[1]; }}",
+            "}",
+            f"(y{i}) <- o{i}(x{i});",
+        ]
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("factor", ["3", "{}"])
+def test_items_that_wait_at_first_are_no_part_of_the_code(factor: str) -> None:
+    """Whether constants differ beside them or not; each operator has its own."""
+    count = CROWD + 1
+    text = delays(count, factor)
+    ops = operators(text)
+    made = [compile_native(op, parameters=own) for op, own in zip(ops, parameters(ops), strict=True)]
+    assert len({id(each.code) for each in made if isinstance(each, NativeOperator)}) == 1
+    assert [each.operator for each in made if isinstance(each, NativeOperator)] == ops
+    found = river.compile(text, "river").run({f"x{i}": [10, 20] for i in range(count)})
+    for i in range(count):
+        k = int(factor.format(i))
+        assert found[f"y{i}"]["value"].to_pylist() == [i * k + 10, 10 * k + 20]

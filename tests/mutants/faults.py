@@ -2509,6 +2509,22 @@ BLOCKS: Final = (
         "0 < _before < OBJECTS",
         "tests/river/test_garbage.py::test_what_is_set_meanwhile_stays",
     ),
+    Mutant(
+        "first-items-in-code",
+        "operators that differ in the items that wait at first have code of their own each",
+        "backends/native/operator.py",
+        'evolve(op, name="", ports=tuple(evolve(port, initial=()) for port in op.ports))',
+        'evolve(op, name="")',
+        "tests/backends/test_native_parameters.py::test_items_that_wait_at_first_are_no_part_of_the_code",
+    ),
+    Mutant(
+        "small-memory-lost",
+        "memory that is too small for what is expected is touched anew each time",
+        "backends/native/batch.py",
+        "pages.give(each, (room + (kind is ColumnKind.OFFSETS)) * kind.size)\n\n    def copy",
+        "pages.free(each)\n\n    def copy",
+        "tests/backends/test_native_engine.py::test_memory_that_is_too_small_for_what_is_expected_is_kept_for_others",
+    ),
 )
 
 FAULTS: Final = (
