@@ -121,10 +121,14 @@ def _available() -> int:
 
 
 def used() -> int:
-    """Bytes that the process has now; where the system does not say, the most that it has had."""
+    """Bytes of its own that the process uses now, without code and files that are mapped, which the system can take back.
+
+    Where the system does not say, the most that it has used.
+    """
     try:
         with open("/proc/self/statm", "rb") as file:  # noqa: PTH123 - the quickest way
-            return int(file.read().split()[1]) * resource.getpagesize()
+            _, resident, shared, *_ = file.read().split()
+            return (int(resident) - int(shared)) * resource.getpagesize()
     except (OSError, ValueError, IndexError):
         unit = 1 if sys.platform == "darwin" else 1024
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

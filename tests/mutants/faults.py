@@ -2518,6 +2518,14 @@ BLOCKS: Final = (
         "tests/backends/test_native_parameters.py::test_items_that_wait_at_first_are_no_part_of_the_code",
     ),
     Mutant(
+        "mapped-files-as-memory",
+        "files that are mapped count as memory of the process, so a large input leaves none for its results",
+        "river/lang/memory.py",
+        "return (int(resident) - int(shared)) * resource.getpagesize()",
+        "return int(resident) * resource.getpagesize()",
+        "tests/river/test_limits.py::test_files_that_are_mapped_are_no_memory_of_the_process",
+    ),
+    Mutant(
         "small-memory-lost",
         "memory that is too small for what is expected is touched anew each time",
         "backends/native/batch.py",

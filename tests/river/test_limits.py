@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import subprocess
 import sys
 import time
@@ -176,6 +177,17 @@ def test_the_system_keeps_the_limit_but_where_it_is_lifted() -> None:
         memory.limit(None)
     assert memory.limited() is None
     assert len(bytearray(64 << 20)) == 64 << 20
+
+
+def test_files_that_are_mapped_are_no_memory_of_the_process(tmp_path: Path) -> None:
+    """Else an input that is mapped would leave no room for what is computed of it."""
+    size = 64 << 20
+    file = tmp_path / "zeros"
+    file.write_bytes(bytes(size))
+    before = memory.used()
+    with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+        assert sum(mapped[:: mmap.PAGESIZE]) == 0  # each page is read
+        assert memory.used() < before + size // 2
 
 
 @pytest.mark.parametrize(
