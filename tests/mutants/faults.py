@@ -2533,6 +2533,14 @@ BLOCKS: Final = (
         "pages.free(each)\n\n    def copy",
         "tests/backends/test_native_engine.py::test_memory_that_is_too_small_for_what_is_expected_is_kept_for_others",
     ),
+    Mutant(
+        "two-columns-called-alike",
+        "two columns of one source that are called alike are said to be of two sources",
+        "frontends/sql/select_list.py",
+        "if None not in origins and len(origins) == len(places):",
+        "if None not in origins:",
+        "tests/frontends/test_cql_engines.py::test_columns_that_would_be_called_alike",
+    ),
 )
 
 FAULTS: Final = (
