@@ -159,7 +159,7 @@ FORMAT_IN = click.option(
     "in_formats",
     multiple=True,
     metavar="NAME=FORMAT",
-    help="csv, tsv, jsonl, parquet, arrow: when the suffix does not tell",
+    help="csv, tsv, jsonl, parquet, arrow, when the suffix does not tell; csv-noheader, tsv-noheader: without a line of names",
 )
 ON_ERROR = click.option(
     "--on-error",

@@ -138,6 +138,7 @@ class Compiled:
         *,
         backend: str = "multicore",
         on_error: str = "stop",
+        formats: Mapping[str, str] | None = None,
         lateness: int = 0,
         iterations: int | None = None,
         live: Live | None = None,
@@ -152,7 +153,8 @@ class Compiled:
         """Runs the program over `inputs`; outputs without a target in `outputs`, or in the program, are collected in memory.
 
         `outputs` maps names to paths, or to None: collected, also where the program says which file. `on_error` says
-        what happens to rows and items that cannot be taken: `stop`, `skip`, or `dead-letter=FILE`. `lateness`: how
+        what happens to rows and items that cannot be taken: `stop`, `skip`, or `dead-letter=FILE`. `formats`: of inputs and
+        outputs whose suffix does not tell, by name: `{"log": "csv-noheader"}`. `lateness`: how
         far back in time, in units of the time stamp (ticks, or microseconds), rows may come. `iterations`: so many
         steady states of a StreamIt program, or ticks for the input `clock` of another one. `live`: how a run goes on
         and ends whose inputs do (`river.follow`, `tcp://...`, pipes, iterators that wait). `checkpoint`: a folder
@@ -173,6 +175,7 @@ class Compiled:
             inputs,
             dict(outputs or {}),
             Policy.parse(on_error),
+            formats=formats or {},
             lateness=lateness,
             iterations=iterations,
             options=Options(**options),

@@ -105,6 +105,14 @@ class Results:
             raise KeyError(f"no collected output `{name}`; collected: {known}")
         return self.collected[name].table()
 
+    def __contains__(self, name: object) -> bool:
+        """Whether such an output was collected."""
+        return name in self.collected
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the collected outputs."""
+        return iter(self.collected)
+
     @property
     def tables(self) -> Mapping[str, Any]:
         """All collected outputs as pyarrow.Tables."""

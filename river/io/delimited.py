@@ -1,12 +1,12 @@
 """CSV and TSV (RFC 4180): records of cells, quoted where they hold the delimiter, quotes or line ends.
 
 The first record names the columns; declared fields are found by name in any order, other columns are not
-read. A field in quotes may span lines; a quote inside it is doubled; a quote anywhere else, text after a
-closing quote and a carriage return outside quotes (but before a line feed) are errors. A record whose quotes
-close as they should is one, whatever its lines look like. Any other has failed: nobody knows where it ends,
-so only its first line is taken for bad, and the next record begins at the next line. Where there is more than
-one column, blank lines are skipped. Items that are not records come from the only column, or from the column
-`value`.
+read. Without such a record (`csv-noheader`), the columns are the fields in their order. A field in quotes may
+span lines; a quote inside it is doubled; a quote anywhere else, text after a closing quote and a carriage
+return outside quotes (but before a line feed) are errors. A record whose quotes close as they should is one,
+whatever its lines look like. Any other has failed: nobody knows where it ends, so only its first line is taken
+for bad, and the next record begins at the next line. Where there is more than one column, blank lines are
+skipped. Items that are not records come from the only column, or from the column `value`.
 """
 
 from __future__ import annotations
@@ -28,10 +28,23 @@ if TYPE_CHECKING:
     from river.io.batches import RowReader
     from river.io.errors import RowError
 
+KINDS: Final = ("csv", "tsv", "csv-noheader", "tsv-noheader")
+"""The formats that are read here."""
+
 MOST: Final = 1 << 24
 """Bytes, as UTF-8, of the lines through which a record may go on in quotes: more are a quote that was not closed."""
 
 _CLOSES: Final = "a closing quote stands before a delimiter or the end of a line; inside, a quote is doubled"
+
+
+def has_header(kind: str) -> bool:
+    """Whether the first record of a text of one of `KINDS` names the columns."""
+    return not kind.endswith("-noheader")
+
+
+def delimiter_of(kind: str) -> str:
+    """What stands between the cells of a text of one of `KINDS`."""
+    return "\t" if kind.startswith("tsv") else ","
 
 
 class Fault(Exception):  # noqa: N818 - control flow of this module
@@ -285,14 +298,18 @@ def _position(text: str, at: int) -> tuple[int, int]:
 
 
 def open_delimited(
-    blocks: Iterable[list[str]], type_: Type, origin: Origin, delimiter: str
+    blocks: Iterable[list[str]], type_: Type, origin: Origin, kind: str
 ) -> tuple[CellTable, Iterator[Batch]]:
-    """The columns, and batches of items; the header is read now.
+    """The columns, and batches of items; `kind`: one of `KINDS`. If there is a header, it is read now.
 
     Raises: Rejected("data-column") when it does not fit.
     """
     fields = columns(type_)
+    delimiter = delimiter_of(kind)
     scanner = Scanner(blocks, delimiter, origin)
+    if not has_header(kind):
+        table = CellTable(list(range(len(fields))), len(fields), type_, delimiter, origin, headed=False)
+        return table, table.scanned(scanner)
     header = scanner.header()
     if header is None:
         names = ", ".join(f"`{name}`" for name, _ in fields)
@@ -313,10 +330,13 @@ def _places(
     if not record and len(header) == 1:
         return [0]
     wrong: list[Diagnostic] = []
+    known = ", ".join(f"`{column}`" for column in header)
+    names = f"the first line names the columns: {known}"
+    if not any(name in header for name, _ in fields):
+        names += "; where it is a row like the others, the format is `csv-noheader` or `tsv-noheader`"
     for name, _ in fields:
         if header.count(name) == 0:
-            known = ", ".join(f"`{column}`" for column in header)
-            help_ = closest(name, header) or f"the first line names the columns: {known}"
+            help_ = closest(name, header) or names
             wrong.append(_column(origin, f"there is no column `{name}`", help_))
         elif header.count(name) > 1:
             wrong.append(_column(origin, f"the column `{name}` occurs {header.count(name)} times", None))
@@ -335,8 +355,11 @@ class CellTable:
         type_: Type,
         delimiter: str,
         origin: Origin,
+        *,
+        headed: bool = True,
     ) -> None:
         fields = columns(type_)
+        self._headed = headed
         self.places = places
         self.width = width
         self._names = [name for name, _ in fields]
@@ -361,10 +384,10 @@ class CellTable:
         return self.batch(found)
 
     def rest(self, blocks: Iterable[list[str]], line: int) -> Iterator[Batch]:
-        """The batches of what follows the first `line` lines; at the start of a file that begins with the header."""
+        """The batches of what follows the first `line` lines; its header, if it has one, is skipped."""
         scanner = Scanner(blocks, self._delimiter, self._origin)
         scanner.line = line
-        if line == 0:
+        if line == 0 and self._headed:
             scanner.header()
         return self.scanned(scanner)
 

@@ -43,10 +43,10 @@ SUFFIXES: Final = {
     ".bin": "raw",
     ".wav": "wav",
 }
-FORMATS: Final = ("csv", "tsv", "text", "lines", "jsonl", "parquet", "arrow", "raw", "bits", "wav")
+FORMATS: Final = (*delimited.KINDS, "text", "lines", "jsonl", "parquet", "arrow", "raw", "bits", "wav")
 RAW: Final = ("raw", "bits")
 PACKED: Final = {".gz": "gzip", ".zst": "zstd"}
-STREAMED: Final = ("csv", "tsv", "text", "lines", "jsonl")
+STREAMED: Final = (*delimited.KINDS, "text", "lines", "jsonl")
 
 
 def open_source(
@@ -290,8 +290,8 @@ def read_text(
     label = origin.file or origin.input
     lines = text.blocks(file, label, size)
     match kind:
-        case "csv" | "tsv":
-            return delimited.open_delimited(lines, type_, origin, "," if kind == "csv" else "\t")
+        case _ if kind in delimited.KINDS:
+            return delimited.open_delimited(lines, type_, origin, kind)
         case "text":
             if not _is_line(type_):
                 message = f"input `{origin.input}`: lines of text hold single values, not `{show(type_)}`"

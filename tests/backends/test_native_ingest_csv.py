@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from backends.native.ingest.form import Form, guesses
 from backends.native.ingest.grammar import GROUP, WIDE, source
+from river.io.errors import SKIP
 from river.lang import types as t
-from tests.backends.ingest_files import BLOCKS, ROWS, TYPES, csv_files, same
+from tests.backends.ingest_files import BLOCKS, FOLDER, ROWS, TYPES, csv_files, general, native, same
 
 pytest.importorskip("llvmlite")
 
@@ -18,6 +19,54 @@ pytest.importorskip("llvmlite")
 @given(st.data(), st.sampled_from(sorted(TYPES)), BLOCKS, ROWS)
 def test_csv_gives_what_the_general_reader_gives(data, name, block, rows):
     same("x.csv", data.draw(csv_files(TYPES[name])), TYPES[name], block, rows)
+
+
+@pytest.mark.slow
+@given(st.data(), st.sampled_from(sorted(TYPES)), BLOCKS, ROWS)
+def test_csv_without_names_gives_what_the_general_reader_gives(data, name, block, rows):
+    """The files begin with names, which are a bad row then, or a good one of texts."""
+    same("x.csv", data.draw(csv_files(TYPES[name])), TYPES[name], block, rows, "csv-noheader")
+
+
+@pytest.mark.parametrize(
+    ("kind", "cells"), [("csv", ("1", '"a\nb"')), ("tsv", ("2", "c")), ("csv", ("3", '"é""x"'))]
+)
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_without_names_the_columns_are_the_fields_in_their_order(
+    kind: str, cells: tuple[str, str], mark: str, end: str
+):
+    """The same rows come as with the names in front, and what is wrong with a row stands a line earlier."""
+    type_ = TYPES["two"]
+    rows = [("7", "x"), cells, ("bad", "y"), ("8",), cells, ("9", "z")]
+    text = "".join(("," if kind == "csv" else "\t").join(row) + end for row in rows)
+    named, bare = FOLDER / f"named.{kind}", FOLDER / f"bare.{kind}"
+    named.write_text(mark + ("a,b" if kind == "csv" else "a\tb") + end + text, encoding="utf-8", newline="")
+    bare.write_text(mark + text, encoding="utf-8", newline="")
+    with_names, without = (
+        general(path, type_, SKIP, form=form) for path, form in ((named, kind), (bare, f"{kind}-noheader"))
+    )
+    assert without.items == with_names.items
+    assert [(error.line, error.code) for error in without.errors] == [
+        ((error.line or 0) - 1, error.code) for error in with_names.errors
+    ]
+    assert len(without.items) == 4
+    assert native(bare, type_, SKIP, form=f"{kind}-noheader") == without
+    bare.write_text(mark)
+    assert general(bare, type_, SKIP, form=f"{kind}-noheader") == native(
+        bare, type_, SKIP, form=f"{kind}-noheader"
+    )
+
+
+def test_who_gives_rows_without_names_is_told_of_the_format():
+    path = FOLDER / "bare.csv"
+    path.write_text("1,x\n2,y\n")
+    (first, *_) = general(path, TYPES["two"], SKIP).rejected
+    assert first.code == "data-column"
+    assert "`csv-noheader`" in first.help
+    path.write_text("1,b\n")  # one name is there
+    (first, *_) = general(path, TYPES["two"], SKIP).rejected
+    assert "noheader" not in first.help
 
 
 _KINDS = (t.I64, t.STRING, t.Optional(t.F64), t.BOOL, t.Optional(t.STRING))

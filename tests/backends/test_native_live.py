@@ -192,6 +192,8 @@ def test_quotes_cut_anywhere(text, places, largest):
     data = b"a,b\n" + text.encode("latin-1")
     same("csv", [pieces(data, places)], TYPES["two"], largest=largest)
     same("tsv", [pieces(data.replace(b",", b"\t"), places)], TYPES["two"], largest=largest)
+    for bare in (data[4:], b"\xef\xbb\xbf" + data[4:]):
+        same("csv-noheader", [pieces(bare, places)], TYPES["two"], largest=largest)
 
 
 def test_every_byte_alone():

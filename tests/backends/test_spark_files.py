@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from contextlib import nullcontext
-from itertools import groupby
+from itertools import groupby, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -159,6 +159,26 @@ def test_executors_read_parts_of_files(name: str, kind: str, ways: list[str], tm
     input_, rows = rows_for(name, 60)
     same(COMPILED[name], {input_: written(rows, tmp_path, kind)})
     assert ways == [f"{PROGRAMS[name][2].__name__}, done"]
+
+
+@pytest.mark.parametrize("name", ["tables", "grouped", "rows", "window"])
+def test_all_backends_read_rows_without_names(name: str, ways: list[str], tmp_path: Path) -> None:
+    """A file without the line of names, and a folder of two, are what the file with it is, also in parts."""
+    input_, rows = rows_for(name, 60)
+    named = Path(written(rows, tmp_path, "csv"))
+    expected = COMPILED[name].run({input_: str(named)}, backend="reference")
+    lines = named.read_text().splitlines(keepends=True)[1:]
+    (tmp_path / "bare").mkdir()
+    for place, part in (("bare.dat", lines), ("bare/a.csv", lines[:31]), ("bare/b.csv", lines[31:])):
+        (tmp_path / place).write_text("".join(part))
+    for place, backend in product(("bare.dat", "bare/"), ("reference", "multicore", "spark")):
+        found = COMPILED[name].run(
+            {input_: f"{tmp_path}/{place}"}, backend=backend, workers=2, formats={input_: "csv-noheader"}
+        )
+        assert {each: shown(found[each]) for each in expected.tables} == {
+            each: shown(expected[each]) for each in expected.tables
+        }
+    assert ways == 2 * [f"{PROGRAMS[name][2].__name__}, done"]
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,7 @@ ROWS: dict[str, tuple[tuple[str, str, str], ...]] = {
     ),
     "STREAM Istream": (
         ("stream", "Istream(Select k From s [Rows 5])", "select istream k from s[rows 5]"),
+        ("stream", "Istream(Select k From s [Row 5])", "select istream k from s[rows 5]"),
         ("stream", "Select Istream(*) From o [Rows 5]", "istream(select * from o[rows 5])"),
         ("relation", "Select k From s [Range 3 Seconds Slide 2 Seconds]", "select k from s[range 3 slide 2]"),
         ("relation", "Select k From s [Range 3 s Preceding]", "select k from s[range 3 seconds]"),

@@ -2534,6 +2534,14 @@ BLOCKS: Final = (
         "tests/backends/test_native_engine.py::test_memory_that_is_too_small_for_what_is_expected_is_kept_for_others",
     ),
     Mutant(
+        "first-row-taken-for-names",
+        "the first row of a file without names is taken for the line of names, where it is read natively",
+        "backends/native/ingest/reader.py",
+        "not place and self.form.headed\n",
+        "not place and self.form.delimited\n",
+        "tests/backends/test_native_ingest_csv.py::test_without_names_the_columns_are_the_fields_in_their_order",
+    ),
+    Mutant(
         "two-columns-called-alike",
         "two columns of one source that are called alike are said to be of two sources",
         "frontends/sql/select_list.py",

@@ -33,6 +33,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 I64, F64, STRING = t.I64, t.F64, t.STRING
+
+
+def test_results_are_asked_for_by_name(tmp_path: Path) -> None:
+    program = river.compile(
+        "a: {ts: int; k: int} stream by ts; b: select k from a; c: select ts from a;", "cql"
+    )
+    results = program.run({"a": [{"ts": 1, "k": 2}]}, {"b": str(tmp_path / "b.csv")})
+    assert (list(results), "c" in results, "b" in results) == (["c"], True, False)
+    assert results["c"].num_rows == 1
+    with pytest.raises(KeyError, match="no collected output `b`; collected: `c`"):
+        results["b"]
+
+
 AB = t.Record((("a", I64), ("b", STRING)))
 
 

@@ -236,7 +236,13 @@ class _Text:
         """The text, of which `begun` has been read: the header, if it has one."""
         rest = bytearray()
         line = 0  # where in `rest` the last line begins, which has no end yet
-        begun = begun.removeprefix(MARK) if self.form.delimited else begun
+        if self.form.delimited:
+            while (
+                len(begun) < len(MARK) and MARK.startswith(begun) and not ended
+            ):  # nothing of it was looked at
+                more = stream.read1(CHUNK)
+                begun, ended = begun + more, not more
+            begun = begun.removeprefix(MARK)
         chunk = begun or (b"" if ended else stream.read1(CHUNK))
         while chunk:
             before = len(rest)
@@ -301,11 +307,11 @@ class _Text:
         data[start:end] = rest if stop == len(rest) else rest[:stop]
         if self._first:
             self._first = False
-            if self.form.delimited:
+            if self.form.headed:
                 header = record_end(self.parser, data, start, end)
                 self.lines += data.count(b"\n", start, header)
                 start = header
-            elif data.startswith(MARK, start, end):
+            elif not self.form.delimited and data.startswith(MARK, start, end):
                 start += len(MARK)
             if start == end:
                 return

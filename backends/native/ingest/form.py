@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from backends.native.layout import columns
 from river.classes import frozen
+from river.io.delimited import KINDS, delimiter_of, has_header
 from river.lang import types as t
 
 if TYPE_CHECKING:
@@ -85,12 +86,17 @@ class Form:
     @property
     def delimited(self) -> bool:
         """Whether rows are records of cells, which quotes may keep open over lines."""
-        return self.format in ("csv", "tsv")
+        return self.format in KINDS
+
+    @property
+    def headed(self) -> bool:
+        """Whether the first record names the columns."""
+        return self.delimited and has_header(self.format)
 
     @property
     def delimiter(self) -> str:
         """What stands between cells."""
-        return "\t" if self.format == "tsv" else ","
+        return delimiter_of(self.format)
 
     def fields(self) -> tuple[FormField, ...] | None:
         """The fields in the file, or None if there are some that this parser does not know."""
@@ -154,7 +160,7 @@ def covered(form: Form) -> bool:
     if not fields:
         return False
     match form.format:
-        case "csv" | "tsv":
+        case _ if form.delimited:
             return True
         case "jsonl":
             # A name is compared as it is spelled, without escapes.

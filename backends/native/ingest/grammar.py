@@ -33,7 +33,7 @@ def source(form: Form) -> str:
     more: list[str] = []
     wide = form.delimited and form.width > WIDE
     match form.format:
-        case "csv" | "tsv":
+        case _ if form.delimited:
             row, more = (_wide(form), _groups(form, fields)) if wide else (_record(form, fields), [])
             blank = when("rare(e - at <= 1)", when("data[at] == LINE or data[at] == RETURN", _NEXT))
             before = [

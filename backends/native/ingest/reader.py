@@ -294,7 +294,7 @@ class Reader:
     def _blocks_from(self, place: int, bytes_: _Bytes) -> Iterator[RecordBlock]:
         """The file as blocks, from a place on where a record begins."""
         bytes_.file.seek(place)
-        rest, first, header = b"", not place, not place and self.form.delimited
+        rest, first, header = b"", not place, not place and self.form.headed
         while not bytes_.ended:
             lease = Lease(self.pool)
             size = max(self.block, min(len(rest), LARGEST))
