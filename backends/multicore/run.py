@@ -24,9 +24,8 @@ from backends.multicore.scheduling.ready import ready
 from backends.multicore.scheduling.scheduler import CALLER, Scheduler
 from backends.multicore.views import Views
 from backends.native.deadline import Deadline
-from backends.native.jit import OPTIMISATION
 from backends.native.shared import spent
-from backends.native.tiers import effort_for, while_running
+from backends.native.tiers import effort_for, room_for, while_running
 from river.backend import Summary
 from river.classes import evolve
 from river.driver import Reading
@@ -69,8 +68,9 @@ def run(plan: Plan, sources: Sources, sinks: Sinks) -> Summary:
     views = {view.name for view in plan.graph.views}
     if strangers := sorted(set(sinks) - set(plan.graph.outputs) - views):
         raise ValueError(f"not outputs of the program: {', '.join(strangers)}")
-    effort = OPTIMISATION if plan.options.deadline is not None else effort_for(_sizes(sources))
-    with nothing() if effort == OPTIMISATION else while_running(effort) as improver:
+    sizes = _sizes(sources)
+    at_once = plan.options.deadline is not None
+    with nothing() if at_once else while_running(effort_for(sizes), room_for(sizes)) as improver:
         with seldom():
             engine = Engine(plan, sinks, improver)
         try:

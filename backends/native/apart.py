@@ -24,6 +24,9 @@ MOST: Final = 60
 """Seconds of the processor that the process takes at most: what takes longer is not worth it."""
 
 
+ANOTHER: Final = 75
+"""The status with which it ends where another process is at work."""
+
 LATER: Final = 1.0
 """Seconds after which it begins: short runs, one or two more of them, are over by then, and had all processors."""
 
@@ -48,7 +51,7 @@ class Order:
 
 
 def begin(orders: Sequence[Order]) -> int | None:
-    """Starts the process; None where that is not possible. Returns its number, which `runs` takes."""
+    """Starts the process; None where that is not possible. Returns its number, which `ended` takes."""
     program = sys.executable or ""
     if (
         not hasattr(os, "posix_spawn")
@@ -91,31 +94,33 @@ def _inherited() -> list[int]:
     return found
 
 
-def runs(process: int) -> bool:
-    """Whether it has not ended yet."""
+def ended(process: int) -> int | None:
+    """With which status it has ended; None: not yet."""
     try:
-        return os.waitpid(process, os.WNOHANG) == (0, 0)
+        found, status = os.waitpid(process, os.WNOHANG)
     except ChildProcessError:  # somebody else has waited for it
-        return False
+        return 0
+    return os.waitstatus_to_exitcode(status) if found else None
 
 
-def fulfil(orders: Sequence[Order]) -> None:
-    """Makes what is ordered, unless another process is at that."""
+def fulfil(orders: Sequence[Order]) -> bool:
+    """Makes what is ordered. False: another process is at work, perhaps at something else."""
     from backends.native.shared import improved
 
     folder = own_folder("native")
     if folder is None:
-        return
+        return True
     with (folder / ".improving").open("w") as lock:
         if not _alone(lock.fileno()):
-            return
+            return False
         for each in orders:
             if not folder.exists():  # the cache has been removed, and is not to come back
-                return
+                break
             quick = None if each.done else found_as(each.quick)
             made = None if quick is None else improved(quick, each.level)
             if made is not None and folder.exists():
                 kept_as(each.better, lambda made=made: made)
+    return True
 
 
 def _alone(file: int) -> bool:
@@ -140,6 +145,8 @@ def main() -> None:
     with suppress(ValueError, OSError):  # there may be a lower limit
         resource.setrlimit(resource.RLIMIT_CPU, (MOST, MOST))
     words = iter(sys.argv[1:])
-    fulfil(
-        [Order(quick, better, int(level)) for quick, better, level in zip(words, words, words, strict=True)]
-    )
+    orders = [
+        Order(quick, better, int(level)) for quick, better, level in zip(words, words, words, strict=True)
+    ]
+    if not fulfil(orders):
+        sys.exit(ANOTHER)

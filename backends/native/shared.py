@@ -11,6 +11,7 @@ import zlib
 from contextlib import contextmanager
 from contextvars import copy_context
 from ctypes import c_bool
+from functools import partial
 from hashlib import sha256
 from threading import RLock, Thread
 from time import perf_counter
@@ -155,12 +156,22 @@ def _begun(
     effort: int,
     begin: Callable[[Code], None] | None,
 ) -> Code:
-    """The code as the cache has it, the best of it, else made quickly: it is improved when it has run for long."""
+    """The code as the cache has it, the best of it, else made quickly: it is improved when it has run for long.
+
+    A run on much has some code that is new optimised before (`tiers.taken`).
+    """
     depends = _depends(key)
     best = found(depends)
     if best is not None:
         return _linked(best, begin)
-    effort = next((kept for kept in (QUICK, 0) if there(name_of(_depends(_quickly(key, kept))))), effort)
+    there_now = next((kept for kept in (QUICK, 0) if there(name_of(_depends(_quickly(key, kept))))), None)
+    if there_now is None and tiers.roomy():
+        with _CLOCK.running():
+            text = make()
+        if tiers.taken(len(text.text)):
+            return _ready(key, lambda: text, level, begin)
+        make = partial(_given, text)
+    effort = effort if there_now is None else there_now
     quick_key = _quickly(key, effort)
     tier = Tier(
         lambda: _linked(kept(depends, lambda: _built(make, level)), begin),
@@ -171,6 +182,10 @@ def _begun(
     quick = evolve(_ready(quick_key, make, effort, begin, parts=effort), tier=tier)
     tiers.known(tier)
     return quick
+
+
+def _given(text: ModuleText) -> ModuleText:
+    return text
 
 
 def _quickly(key: str, effort: int) -> str:
@@ -300,7 +315,8 @@ def part_code(name: str, level: int = OPTIMISATION) -> Code:
 
 def part_at_hand(name: str) -> Code:
     """The same, on whatever level it is there; else as code is made now."""
-    known = next((level for level in (OPTIMISATION, QUICK, 0) if _part(name, level) in _KNOWN), _effort())
+    effort = OPTIMISATION if tiers.roomy() else _effort()
+    known = next((level for level in (OPTIMISATION, QUICK, 0) if _part(name, level) in _KNOWN), effort)
     return part_code(name, OPTIMISATION if known is None else known)
 
 

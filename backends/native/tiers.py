@@ -26,8 +26,8 @@ from threading import RLock, Thread, local
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
-from backends.native.apart import Order, begin, runs
-from backends.native.jit import OPTIMISATION, QUICK
+from backends.native.apart import ANOTHER, Order, begin, ended
+from backends.native.jit import QUICK
 from river.classes import define, field
 
 if TYPE_CHECKING:
@@ -42,7 +42,11 @@ AGAIN: Final = 0.005
 """The same of code that has run in this process, and that one more run wants."""
 
 LARGE: Final = 16 << 20
-"""Bytes of inputs from which on all code is optimised before a run: it takes longer than that does, or is run again."""
+"""Bytes of inputs from which on code is optimised before a run: it takes longer than that does, or is run again."""
+
+BYTES: Final = 64
+"""So many bytes of such inputs are wanted for each character of the text of code that is optimised before. What a program has
+beyond that is made quickly: a hundred operators take LLVM half a minute, in which a run on little more than `LARGE` is over."""
 
 SMALL: Final = 16 << 10
 """Bytes of inputs up to which nothing is worth optimising at all before a run: this is over before it shows."""
@@ -163,9 +167,12 @@ class Elsewhere:
     asked: list[Tier] = field(factory=list["Tier"])
 
     def busy(self) -> bool:
-        """Whether the process is at work."""
-        if self.process is not None and not runs(self.process):
+        """Whether the process is at work. Where that of another run was, what it was asked for is to be asked for again."""
+        status = None if self.process is None else ended(self.process)
+        if status is not None:
             self.process = None
+            if status == ANOTHER:
+                self.asked = []
         return self.process is not None
 
     def ask(self, tiers: list[Tier]) -> bool:
@@ -199,10 +206,12 @@ _ELSEWHERE: Final = Elsewhere()
 class Improver:
     """Improves code while something runs: another process does, else a thread that works only while there is something to do.
 
-    `effort`: how much code is optimised for which the run waits.
+    `effort`: how much code is optimised for which the run waits. `room`: characters of the text of code that is optimised at
+    once all the same.
     """
 
     effort: int = QUICK
+    room: int = 0
     thread: Thread | None = None
     stopped: list[BaseException] = field(factory=list[BaseException])
 
@@ -244,13 +253,18 @@ def effort_for(sizes: Sequence[int]) -> int:
     """How much code is optimised for which a run on inputs waits that are so large; 0 is the size of one that nobody knows."""
     if all(sizes) and 0 < sum(sizes) <= SMALL:
         return 0
-    return QUICK if sum(sizes) < LARGE else OPTIMISATION
+    return QUICK
+
+
+def room_for(sizes: Sequence[int]) -> int:
+    """Of how many characters code is optimised before a run on inputs that are so large."""
+    return sum(sizes) // BYTES if sum(sizes) >= LARGE else 0
 
 
 @contextmanager
-def while_running(effort: int = QUICK) -> Generator[Improver]:
-    """Has code that is not in a cache made quickly, as long as the run lasts; `look` improves it."""
-    improver = Improver(effort)
+def while_running(effort: int = QUICK, room: int = 0) -> Generator[Improver]:
+    """Has code that is not in a cache made quickly, as long as the run lasts; `look` improves it. See `Improver`."""
+    improver = Improver(effort, room)
     with _LOCK:
         _RUNS.append(improver)
     try:
@@ -266,6 +280,22 @@ def wanted() -> int | None:
     """How much code is optimised that somebody improves later; None: there is nobody."""
     with _LOCK:
         return max((improver.effort for improver in _RUNS), default=None)
+
+
+def roomy() -> bool:
+    """Whether some code is optimised before the run."""
+    with _LOCK:
+        return any(improver.room for improver in _RUNS)
+
+
+def taken(size: int) -> bool:
+    """Takes room for code of so many characters, which is optimised before the run then; whether there was enough."""
+    with _LOCK:
+        for improver in _RUNS:
+            if improver.room >= size:
+                improver.room -= size
+                return True
+    return False
 
 
 def known(tier: Tier) -> None:

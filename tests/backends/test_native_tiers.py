@@ -154,12 +154,13 @@ def test_what_has_run_for_long_in_all_is_optimised_while_the_next_run_begins(
 
 @pytest.mark.parametrize(("rows", "quick"), [(10, True), (tiers.LARGE // 64, False)])
 def test_a_run_on_much_has_optimised_code(monkeypatch: pytest.MonkeyPatch, rows: int, *, quick: bool) -> None:
-    begun: list[str] = []
-    begin = shared._begun
+    levels: list[int] = []
+    make = shared.machine_code
 
-    def noted(key: str, *more: Any) -> Code:
-        begun.append(key)
-        return begin(key, *more)
+    def made(text: str, level: int) -> bytes:
+        if "fire.item" in text:  # an operator's
+            levels.append(level)
+        return make(text, level)
 
     class Few(list[Any]):
         """Rows that are said to be more."""
@@ -167,11 +168,11 @@ def test_a_run_on_much_has_optimised_code(monkeypatch: pytest.MonkeyPatch, rows:
         def __len__(self) -> int:
             return rows
 
-    monkeypatch.setattr(shared, "_begun", noted)
+    monkeypatch.setattr(shared, "machine_code", made)
     text = COUNTS.replace("SEED", str(80 + quick))
     found = river.compile(text, "river").run({"x": Few([{"k": "a", "n": 1}])})
     assert found["y"].to_pylist() == [{"k": "a", "n": 81 + quick}]
-    assert bool(begun) == quick
+    assert levels == [0 if quick else OPTIMISATION]
 
 
 @pytest.mark.parametrize(
@@ -181,11 +182,38 @@ def test_a_run_on_much_has_optimised_code(monkeypatch: pytest.MonkeyPatch, rows:
         ([10], 0),
         ([10, tiers.SMALL], QUICK),
         ([10, 0], QUICK),  # nobody knows how large the other one is
-        ([10, tiers.LARGE], OPTIMISATION),
+        ([10, tiers.LARGE], QUICK),
     ],
 )
 def test_how_much_code_is_optimised_is_told_by_the_inputs(sizes: list[int], effort: int) -> None:
     assert tiers.effort_for(sizes) == effort
+    assert bool(tiers.room_for(sizes)) == (sum(sizes) > tiers.LARGE)
+
+
+def test_a_run_on_much_has_as_much_code_optimised_as_it_is_worth(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What there is no room for is made quickly, and may be improved later."""
+    levels: list[int] = []
+    sizes: list[int] = []
+    make = shared.machine_code
+
+    def made(text: str, level: int) -> bytes:
+        if "fire.item" in text:
+            levels.append(level)
+            sizes.append(len(text))
+        return make(text, level)
+
+    with while_running(room=1 << 30):
+        counts(95)  # the parts of the library are there now
+    monkeypatch.setattr(shared, "machine_code", made)
+    with while_running(room=1 << 30):
+        counts(96)
+    size = max(sizes)
+    with while_running(room=2 * size - 1) as improver:
+        native = [counts(97), counts(98)]
+        assert improver.room < size
+    assert levels == [OPTIMISATION, OPTIMISATION, QUICK]
+    assert [each.code.tier is None for each in native] == [True, False]
+    assert [fired(each, ("a", 1)) for each in native] == [[("a", 98)], [("a", 99)]]
 
 
 @pytest.mark.parametrize("first", [0, QUICK])
@@ -304,7 +332,7 @@ def test_what_is_run_again_is_improved_by_another_process(monkeypatch: pytest.Mo
 def test_what_runs_for_long_is_improved_by_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
     at_work = [True]
     monkeypatch.setattr(tiers, "begin", lambda _: 1)
-    monkeypatch.setattr(tiers, "runs", lambda _: at_work[0])
+    monkeypatch.setattr(tiers, "ended", lambda _: None if at_work[0] else 0)
     with while_running() as improver:
         tier = counts(94).code.tier
         assert tier is not None
@@ -332,10 +360,10 @@ def test_a_process_of_its_own_improves_code() -> None:
     os.close(writes)
     assert process is not None
     assert os.read(reads, 1) == b""
-    assert apart.runs(process), "it ended before that could be seen"
+    assert apart.ended(process) is None, "it ended before that could be seen"
     os.close(reads)
     assert os.waitpid(process, 0)[1] == 0
-    assert not apart.runs(process)
+    assert apart.ended(process) == 0
     with while_running():
         assert tier.order.done
 
@@ -344,8 +372,35 @@ def test_two_processes_do_not_improve_code_at_once(monkeypatch: pytest.MonkeyPat
     tier = runs_of(96, AGAIN)
     assert tier.order is not None
     monkeypatch.setattr(apart, "_alone", lambda _: False)
-    apart.fulfil([tier.order])
+    assert not apart.fulfil([tier.order])
     assert not tier.order.done
+    monkeypatch.setattr("sys.argv", ["-c", tier.order.quick, tier.order.better, str(tier.order.level)])
+    monkeypatch.setattr(os, "nice", lambda _: None)
+    monkeypatch.setattr(os, "sched_setscheduler", lambda *_: None)
+    monkeypatch.setattr("resource.setrlimit", lambda *_: None)
+    with pytest.raises(SystemExit) as left:
+        apart.main()
+    assert left.value.code == apart.ANOTHER
+
+
+def test_while_the_process_of_another_run_is_at_work_code_is_asked_for_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A thread would be in the way of the run, whose end waits for it."""
+    begun: list[int] = []
+    statuses = iter([None, apart.ANOTHER, apart.ANOTHER, None, 0])
+    monkeypatch.setattr(tiers, "begin", lambda orders: begun.append(len(orders)) or len(begun))
+    monkeypatch.setattr(tiers, "ended", lambda _: next(statuses))
+    with while_running() as improver:
+        tier = counts(99).code.tier
+        assert tier is not None
+        tier.seconds = 2 * tiers.LONG
+        for _ in range(5):
+            improver.look()
+        assert begun == [1, 1, 1]
+        assert improver.thread is None
+        improver.look()  # it ended without having made anything
+        assert improver.thread is not None
 
 
 def test_a_cache_that_is_removed_meanwhile_does_not_come_back(

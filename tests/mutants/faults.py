@@ -2542,6 +2542,22 @@ BLOCKS: Final = (
         "tests/backends/test_native_ingest_csv.py::test_without_names_the_columns_are_the_fields_in_their_order",
     ),
     Mutant(
+        "another-run-improves-nothing-more",
+        "while the process of another run makes better code, this one makes it in a thread, for which its end waits",
+        "backends/native/tiers.py",
+        "if status == ANOTHER:",
+        "if False:",
+        "tests/backends/test_native_tiers.py::test_while_the_process_of_another_run_is_at_work_code_is_asked_for_again",
+    ),
+    Mutant(
+        "no-end-of-optimising",
+        "a run on much has all its code optimised before, however much that is",
+        "backends/native/tiers.py",
+        "improver.room -= size",
+        "improver.room -= 0",
+        "tests/backends/test_native_tiers.py::test_a_run_on_much_has_as_much_code_optimised_as_it_is_worth",
+    ),
+    Mutant(
         "two-columns-called-alike",
         "two columns of one source that are called alike are said to be of two sources",
         "frontends/sql/select_list.py",
