@@ -120,7 +120,7 @@ NEXT = re.compile(r"[\"`]?\w+[\"`]?\s*:(?!:)")
 def _plain(found: Diagnostic, span: Span) -> Diagnostic | None:
     """A text that does not end, a `;` that is left out, and forms that look like declarations."""
     text, at = span.source.text, span.start
-    if text.startswith("'", at):
+    if text.startswith("'", at) and "'" not in text[at + 1 :].partition("\n")[0]:
         return evolve(
             found,
             message="a text without an end",

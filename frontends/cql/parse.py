@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, cast
 
@@ -664,16 +665,26 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
     def length(self, tree: Tree[Token], args: Args) -> c.Length:
         span = self.span(tree)
         if len(args) == 1:
-            interval = self.interval_value(tree, args)
-            if interval.function != "duration":
-                self.report(
-                    "syntax-interval", "windows are of lengths of time, months have none", span, "count days"
-                )
-                return c.Length(Fraction(1), span=span)
-            return micros(interval, span)
+            return self.micros(self.interval_value(tree, args), span)
         number, unit = args
         count = Fraction(int(number, 16) if number[:2] in ("0x", "0X") else str(number))
         return c.Length(count, None if unit is None else str(unit), span=span)
+
+    def quoted_length(self, tree: Tree[Token], args: Args) -> c.Length:
+        """`'10' seconds`, `'10 seconds'`, and whatever may stand behind `interval`."""
+        quoted, unit = args
+        span, plain = self.span(tree), _PLAIN_LENGTH.fullmatch(str(quoted))
+        if plain is not None and not (unit and plain[2]):
+            return c.Length(Fraction(plain[1]), str(unit) if unit else plain[2], span=span)
+        return self.micros(self.interval_of(str(quoted)[1:-1], [str(unit)] if unit else [], span), span)
+
+    def micros(self, interval: s.Call, span: Span) -> c.Length:
+        """A length of time of a window."""
+        if interval.function != "duration":
+            message = "windows are of lengths of time, months have none"
+            self.report("syntax-interval", message, span, "count days")
+            return c.Length(Fraction(1), span=span)
+        return micros(interval, span)
 
     def windows_keys(self, tree: Tree[Token], args: Args) -> tuple[s.Expr, ...]:
         (given,), span = args, self.span(tree)
@@ -765,6 +776,10 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
     def whole(self, token: Token) -> int:
         """The value of a whole number."""
         return int(token, 16 if token[:2] in {"0x", "0X"} else 10)
+
+
+_PLAIN_LENGTH = re.compile(r"'\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-z]+)?\s*'")
+"""A number in quotes, and perhaps its unit."""
 
 
 def _partition(keys: Sequence[s.Expr]) -> tuple[s.Expr, ...]:

@@ -3,41 +3,20 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from frontends.cql import syntax as c
 from frontends.cql import typed as ty
+from frontends.sql.intervals import LENGTHS, MONTHS
 from river.classes import evolve, frozen
 from river.diagnostics import closest
 from river.lang import syntax as s
 from river.lang import types as t
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from river.report import Report
 
-UNITS: Mapping[str, int] = MappingProxyType(
-    {
-        name + plural: length
-        for names, length in (
-            (("microsecond", "usec"), 1),
-            (("millisecond", "msec"), 1_000),
-            (("second", "sec"), 1_000_000),
-            (("minute", "min"), 60_000_000),
-            (("hour", "hr"), 3_600_000_000),
-            (("day",), 86_400_000_000),
-            (("week",), 604_800_000_000),
-        )
-        for name in names
-        for plural in ("", "s")
-    }
-    | {"us": 1, "ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000, "d": 86_400_000_000}
-)
-"""Units of time, in microseconds."""
-
-SECOND = UNITS["second"]
+SECOND = LENGTHS["second"]
 LONGEST = 1 << 53
 
 
@@ -55,10 +34,13 @@ class Clock:
     def ticks(self, length: c.Length, report: Report) -> int:
         """A length in the unit of the stamps. Raises: Failed (cql-unit, cql-window-long)."""
         unit, span = length.unit, length.span
-        if unit is not None and unit.lower() not in UNITS:
+        if unit is not None and unit.lower() not in LENGTHS:
+            if unit.lower() in MONTHS:
+                message = f"windows are of lengths of time, a {unit.lower().removesuffix('s')} has none"
+                raise report.error("cql-unit", message, span, "count days")
             known = "units are `seconds`, `minutes`, `hours`, `days`, and below `milliseconds`"
-            raise report.error("cql-unit", f"unknown unit `{unit}`", span, closest(unit, UNITS) or known)
-        found = length.number * (SECOND if unit is None else UNITS[unit.lower()]) / self.tick
+            raise report.error("cql-unit", f"unknown unit `{unit}`", span, closest(unit, LENGTHS) or known)
+        found = length.number * (SECOND if unit is None else LENGTHS[unit.lower()]) / self.tick
         if found.denominator != 1:
             shown = f"{float(length.number):g} {unit or 'seconds'}"
             message = f"{shown} are no whole number of ticks, which the time stamps count"

@@ -4,17 +4,48 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from frontends.sql.functions import UNITS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-MONTHS = {"month": 1, "quarter": 3, "year": 12, "decade": 120}
+_MONTHS = ((("month", "mon"), 1), (("quarter",), 3), (("year", "yr"), 12), (("decade",), 120))
+_LENGTHS = (
+    (("microsecond", "usec"), 1),
+    (("millisecond", "msec"), UNITS["millisecond"]),
+    (("second", "sec"), UNITS["second"]),
+    (("minute", "min"), UNITS["minute"]),
+    (("hour", "hr"), UNITS["hour"]),
+    (("day",), UNITS["day"]),
+    (("week",), UNITS["week"]),
+)
+
+
+def _spelled(units: Iterable[tuple[tuple[str, ...], int]]) -> dict[str, int]:
+    """Units by their names, also in the plural."""
+    return {name + plural: size for names, size in units for name in names for plural in ("", "s")}
+
+
+MONTHS: Mapping[str, int] = MappingProxyType(_spelled(_MONTHS))
+LENGTHS: Mapping[str, int] = MappingProxyType(
+    _spelled(_LENGTHS)
+    | {
+        "us": 1,
+        "ms": UNITS["millisecond"],
+        "s": UNITS["second"],
+        "m": UNITS["minute"],
+        "h": UNITS["hour"],
+        "d": UNITS["day"],
+    }
+)
+"""Units of time as they are written, in months and in microseconds."""
+
 _FIELDS = ("year", "month", "day", "hour", "minute", "second")
 _PART = re.compile(
-    r"\s*(?P<sign>[-+]?)\s*(?:(?P<hours>\d+):(?P<minutes>\d\d)(?::(?P<seconds>\d\d(?:\.\d+)?))?|(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[a-zA-Z]+))"
+    r"\s*(?P<sign>[-+]?)\s*(?:(?P<hours>\d+):(?P<minutes>\d\d)(?::(?P<seconds>\d\d(?:\.\d+)?))?|(?P<number>\d+(?:\.\d*)?|\.\d+)\s*(?P<unit>[a-zA-Z]+))"
 )
 _ISO = re.compile(
     r"\s*(?P<sign>[-+]?)P(?=.)(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)W)?(?:(\d+)D)?(?:T(?=.)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?\s*",
@@ -31,9 +62,9 @@ def interval(text: str, unit: Sequence[str] = (), last: Sequence[str] = ()) -> L
 
     `'1-2' year to month`, `'1 2:30' day to minute`, `'5' day`, `'1 month 2 days 3:00'`, `'P1DT2H'`.
     """
-    first, to = (given[0].removesuffix("s") if given else "" for given in (unit, last))
+    first, to = (given[0] if given else "" for given in (unit, last))
     if to:
-        return _between(text, first, to)
+        return _between(text, first.removesuffix("s"), to.removesuffix("s"))
     iso = _ISO.fullmatch(text)
     if iso is not None and not first:
         sign, *numbers = iso.groups()
@@ -55,7 +86,7 @@ def _parts(text: str) -> Length | None:
             clock = zip((part["hours"], part["minutes"], part["seconds"] or "0"), _FIELDS[3:], strict=True)
             found += [(part["sign"], Fraction(number), of) for number, of in clock]
         else:
-            found.append((part["sign"], Fraction(part["number"]), part["unit"].lower().removesuffix("s")))
+            found.append((part["sign"], Fraction(part["number"]), part["unit"].lower()))
         at = part.end()
     return _sum(found) if found else None
 
@@ -86,8 +117,8 @@ def _sum(parts: Iterable[tuple[str, Fraction, str]]) -> Length | None:
         size = -number if sign == "-" else number
         if unit in MONTHS:
             months += size * MONTHS[unit]
-        elif unit in UNITS:
-            micros += size * UNITS[unit]
+        elif unit in LENGTHS:
+            micros += size * LENGTHS[unit]
         else:
             return None
     whole = months.denominator == micros.denominator == 1

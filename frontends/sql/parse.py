@@ -119,8 +119,10 @@ class SqlBuilder(ExprBuilder):
         rows = q.Unnest("", "values", rows=(tuple(values),), columns=tuple(names), span=span)
         return q.Select((q.Star(span=span),), (rows,), span=span)
 
-    def distinct(self, tree: Tree[Token], args: Args) -> tuple[s.Expr, ...]:
-        """What the rows are distinct on; nothing: they are different as a whole."""
+    def distinct(self, tree: Tree[Token], args: Args) -> tuple[s.Expr, ...] | None:
+        """What the rows are distinct on; nothing: they are different as a whole. None: all rows, as without a word."""
+        if args[0].type == "ALL":
+            return None
         return args[1] if len(args) > 1 else ()
 
     def items(self, tree: Tree[Token], args: Args) -> tuple[q.Item | q.Star, ...]:
@@ -468,7 +470,7 @@ class SqlBuilder(ExprBuilder):
         return time
 
     def interval_value(self, tree: Tree[Token], args: Args) -> s.Call:
-        span, text = self.span(tree), _quoted_part(args[0])
+        text = _quoted_part(args[0])
         if "'" not in args[0]:
             text = re.sub(r"(?i)^interval", "", args[0])
         units = (
@@ -476,6 +478,10 @@ class SqlBuilder(ExprBuilder):
             if "'" in args[0]
             else []
         )
+        return self.interval_of(text, units, self.span(tree))
+
+    def interval_of(self, text: str, units: Sequence[str], span: Span) -> s.Call:
+        """What `interval 'text' unit` is: `duration(n)`, or `months(n)` with one behind it."""
         found = interval(text, units[:1], units[2:])
         if found is None:
             help_line = "write `interval '1 month 2 days'`, `interval '1-2' year to month` or `interval '1 2:30' day to minute`"
@@ -495,6 +501,12 @@ class SqlBuilder(ExprBuilder):
         name = callee.name if isinstance(callee, s.Name) else "?"
         return s.Call(f"{name}.distinct", tuple(values), span=self.span(tree))
 
+    def all_call(self, tree: Tree[Token], args: Args) -> s.Expr:
+        """`count(all x)`, which means `count(x)`."""
+        callee, _, *values = args
+        name = callee.name if isinstance(callee, s.Name) else "?"
+        return s.Call(name, tuple(values), span=self.span(tree))
+
     def quoted_value(self, tree: Tree[Token], args: list[Any]) -> s.Expr:
         return s.String(_unquoted(args[0]), span=self.span(tree))
 
@@ -510,7 +522,7 @@ _JOINS = {
 }
 """Words of joins that would be read as names."""
 
-_SPELLED = {"=": "==", "<>": "!="}
+_SPELLED = {"=": "==", "<>": "!=", "mod": "%"}
 _OF_ROWS = ("==", "!=", "<", "<=", ">", ">=")
 
 

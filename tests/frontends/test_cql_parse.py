@@ -71,6 +71,41 @@ def test_figure_3b() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("'10' seconds", length(10, "seconds")),
+        ("'10 Seconds'", length(10, "Seconds")),
+        ("'0.5'", length("1/2")),
+        (".5 minutes", length("1/2", "minutes")),
+        ("1. min", length(1, "min")),
+        ("'1:30' ", length(5_400_000_000, "microseconds")),
+        ("interval '.5 min 2 hrs'", length(7_230_000_000, "microseconds")),
+        ("interval .5 minutes", length(30_000_000, "microseconds")),
+    ],
+)
+def test_lengths_have_fractions_and_may_stand_in_quotes(text: str, expected: c.Length) -> None:
+    (source,) = select(f"select a from s[range {text}]").sources
+    assert source == c.Windowed("s", window=c.Range(expected))
+    (decl,) = parse(f"tick {text}; s: {{ts: int}} stream by ts;").decls if text[0] != "i" else (None,)
+    assert decl is None or decl.name == "s"
+
+
+def test_all_may_be_said_and_is_still_a_name() -> None:
+    assert select("select all a, b from s") == select("select a, b from s")
+    assert select("select all * from s") == select("select * from s")
+    assert select("select count(all a) from s") == select("select count(a) from s")
+    assert select("select all from s").items == (q.Item(s.Name("all")),)
+    assert select("select all as x, all * 2 from s").items[0] == q.Item(s.Name("all"), "x")
+    assert select("select all * 2 from s").items == (q.Item(s.Binary("*", s.Name("all"), s.Int(2))),)
+
+
+def test_mod_stands_between_its_operands_and_is_still_a_name() -> None:
+    assert where("a mod 3 = 1") == where("a % 3 = 1")
+    assert where("a mod(b + 1) = -7 mod -2") == where("a % (b + 1) = -7 % -2")
+    assert select("select a mod, b mod from s as mod").items[1] == q.Item(s.Name("b"), "mod")
+
+
 def test_keywords_are_read_in_either_case_and_names_are_not() -> None:
     upper = select(
         "SELECT DISTINCT a FROM s[RANGE 5 Minutes] AS x WHERE NOT a = 1 AND b <> 2 GROUP BY a HAVING Count(*) > 1"
