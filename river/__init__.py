@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from os import PathLike
+    from typing import Unpack
 
     from river.checkpoint import Checkpoint
     from river.diagnostics import Diagnostic, Rejected
     from river.driver import Compiled, Results
+    from river.frontend import LanguageOptions
     from river.io.live import Follow, Live
     from river.manifest import Epoch
 
@@ -42,17 +44,24 @@ __all__ = [
 
 
 def compile(  # noqa: A001 - the word of the trade
-    text: str, lang: str, *, name: str | None = None, main: str | None = None
+    text: str,
+    lang: str,
+    *,
+    name: str | None = None,
+    main: str | None = None,
+    **options: Unpack[LanguageOptions],
 ) -> Compiled:
     """A program text in language `lang` (`cql`, `river`, ...) as a program that can be run.
 
-    `name` is what messages call the text; `main`: in StreamIt, the stream that is the program. Raises: Rejected, which
-    carries every diagnostic.
+    `name` is what messages call the text; `main`: in StreamIt, the stream that is the program. `options`: how the text is
+    read, such as `params={"least": 3}` in CQL and `zone="Asia/Tokyo"` in Sawzall.
+
+    Raises: Rejected, which carries every diagnostic.
     """
-    from river.driver import compile_once
+    from river.driver import compile_once, stated
     from river.source import Source
 
-    return compile_once(Source(name or f"<{lang}>", text), lang, main=main)
+    return compile_once(stated(Source(name or f"<{lang}>", text), lang, options), lang, main=main)
 
 
 def load(
@@ -61,15 +70,17 @@ def load(
     *,
     more: Sequence[str | PathLike[str]] = (),
     main: str | None = None,
+    **options: Unpack[LanguageOptions],
 ) -> Compiled:
     """The program in the file at `path`; its suffix tells the language unless `lang` does.
 
-    `more`: in StreamIt, the other files of the program; `main`: the stream that is the program. Raises: Rejected.
+    `more`: in StreamIt, the other files of the program; `main`: the stream that is the program; `options`: as in `compile`.
+    Raises: Rejected.
     """
-    from river.driver import compile_once, read_source
+    from river.driver import compile_once, read_source, stated
 
     others = tuple(read_source(fspath(other)) for other in more)
-    return compile_once(read_source(fspath(path)), lang, more=others, main=main)
+    return compile_once(stated(read_source(fspath(path)), lang, options), lang, more=others, main=main)
 
 
 def follow(path: str | PathLike[str], format: str | None = None) -> Follow:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypedDict, TypeVar
+
+from river.classes import frozen
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from importlib.resources.abc import Traversable
 
     from river.diagnostics import Diagnostic
@@ -14,6 +17,30 @@ if TYPE_CHECKING:
 
 Ast = TypeVar("Ast")
 Typed = TypeVar("Typed")
+
+
+@frozen
+class Written:
+    """A value as the text of a command line: its type is that of what it looks like."""
+
+    text: str
+
+
+class LanguageOptions(TypedDict, total=False):
+    """What a user says, beside the text, of how a program is read. A language takes some of these, or none."""
+
+    params: Mapping[str, str | float | bool | Written]
+    """Values of the program's parameters."""
+    undefined: Literal["stop", "skip"]
+    """Whether what is undefined ends the record, or its statement alone."""
+    zone: str
+    """The time zone of times that name none, such as `America/Los_Angeles`."""
+    env: Sequence[str]
+    """The variables of the environment that the program may see."""
+    load: Sequence[str]
+    """The files that the program may read, under these names."""
+    seed: int
+    """With which random numbers begin."""
 
 
 class Frontend(Protocol[Ast, Typed]):
@@ -43,6 +70,7 @@ class Frontend(Protocol[Ast, Typed]):
     # A language that makes one program of several texts, or lets the user choose which part of them is the program, has
     # `whole(asts, main)`, too: the one tree of all. One whose texts include files has `included(source)`: these files.
     # One that had texts before there was UTF-8 has `legacy`: how a text is read that is none.
+    # One that takes `LanguageOptions` has `options`, the names of those, and `stated(source, options)`: the text that says them.
     # One whose typed programs are an algebra has `algebra(typed)`: its text, for people.
 
     def lower(self, typed: Typed, /) -> Program:
@@ -64,6 +92,7 @@ class Language:
     name: ClassVar[str]
     suffix: ClassVar[str]
     package: ClassVar[str]
+    options: ClassVar[frozenset[str]] = frozenset()
 
     @property
     def templates(self) -> tuple[Traversable, ...]:
@@ -85,6 +114,10 @@ class Language:
     def lower(self, typed: Any, /) -> Program:
         """See `Frontend`."""
         return self._arrow("lower")(typed)
+
+    def stated(self, source: Source, options: LanguageOptions, /) -> Source:
+        """See `Frontend`: `stated.stated`, which only a language with `options` has."""
+        return import_module(f"{self.package}.stated").stated(source, options)
 
     def warnings(self, typed: Any, /) -> tuple[Diagnostic, ...]:
         """See `Frontend`."""

@@ -11,7 +11,6 @@ import zlib
 from contextlib import contextmanager
 from contextvars import copy_context
 from ctypes import c_bool
-from functools import partial
 from hashlib import sha256
 from threading import RLock, Thread
 from time import perf_counter
@@ -165,12 +164,12 @@ def _begun(
     if best is not None:
         return _linked(best, begin)
     there_now = next((kept for kept in (QUICK, 0) if there(name_of(_depends(_quickly(key, kept))))), None)
-    if there_now is None and tiers.roomy():
+    if there_now is None:
         with _CLOCK.running():
             text = make()
+        make = lambda: text  # noqa: E731 - what it was is made once
         if tiers.taken(len(text.text)):
-            return _ready(key, lambda: text, level, begin)
-        make = partial(_given, text)
+            return _ready(key, make, level, begin)
     effort = effort if there_now is None else there_now
     quick_key = _quickly(key, effort)
     tier = Tier(
@@ -182,10 +181,6 @@ def _begun(
     quick = evolve(_ready(quick_key, make, effort, begin, parts=effort), tier=tier)
     tiers.known(tier)
     return quick
-
-
-def _given(text: ModuleText) -> ModuleText:
-    return text
 
 
 def _quickly(key: str, effort: int) -> str:

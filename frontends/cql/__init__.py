@@ -18,6 +18,7 @@ class Cql(Language):
     name: ClassVar[str] = "cql"
     suffix: ClassVar[str] = ".cql"
     package: ClassVar[str] = "frontends.cql"
+    options: ClassVar[frozenset[str]] = frozenset({"params"})
 
     def algebra(self, typed: Any, /) -> str:
         """The algebra of a typed program, for people (see `Frontend`)."""

@@ -23,6 +23,7 @@ class Sawzall(Language):
     name: ClassVar[str] = "sawzall"
     suffix: ClassVar[str] = ".szl"
     package: ClassVar[str] = "frontends.sawzall"
+    options: ClassVar[frozenset[str]] = frozenset({"undefined", "zone", "env", "load", "seed"})
 
     def included(self, source: Source, /) -> tuple[Source, ...]:
         """The other files that make the program: see `Frontend`."""

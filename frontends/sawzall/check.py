@@ -12,6 +12,7 @@ from frontends.sawzall.calls import closed, drawing, draws, emitting, reached
 from frontends.sawzall.declared_types import parameter_type
 from frontends.sawzall.expressions import Expressions
 from frontends.sawzall.names import Known, Names, ResultBlock, both
+from frontends.sawzall.times import default_zone
 from frontends.sawzall.types import Proto, Recursive, kept_name, spelled
 from river.classes import define, evolve, field
 from river.il.trees import walk
@@ -67,6 +68,7 @@ def check(ast: a.Program) -> z.Program:
         ast.skips,
         ast.seed,
         tuple(checker.names.recursive),
+        ast.zone or default_zone(),
         span=ast.span,
     )
 

@@ -18,7 +18,7 @@ from frontends.sawzall.operations import (
     OPERATIONS,
     named,
 )
-from frontends.sawzall.times import default_zone, microseconds, zone
+from frontends.sawzall.times import OWN_ZONE, default_zone, microseconds, zone
 from frontends.sawzall.types import BASIC, Proto, Recursive, kept_name, plain, spelled
 from river.classes import define
 from river.diagnostics import closest
@@ -129,7 +129,7 @@ class Expressions:
                     )
                 return z.Constant(BASIC[kind], value, span=span)
             case a.TimeText(text):
-                found = microseconds(text)
+                found = microseconds(text, self.program.zone or default_zone())
                 if found is None:
                     hint = 'write `T"Mon Oct 16 09:30:00 PDT 2006"`'
                     raise self.error("sawzall-time", f"`{text}` is no time", span, hint)
@@ -381,7 +381,7 @@ class Expressions:
         if name in ("/", "%") and last.value == 0:
             self.report.warn("sawzall-zero", "division by zero: this has no value", span)
         elif OPERATIONS.get(named(name, tuple(each.type for each in operands)), _NOT_ZONED).zoned:
-            if zone(last.value) is None:
+            if last.value != OWN_ZONE and zone(last.value) is None:
                 hint = "such as `America/Los_Angeles`"
                 self.report.warn("sawzall-zone", f"there is no zone `{last.value}`", last.span, hint)
         elif name in ENCODED and len(operands) == 2 and last.type == t.STRING:
@@ -473,7 +473,7 @@ class Expressions:
             if found is not None:
                 return found
         if name == "time" and len(args) == 1 and isinstance(args[0], s.String):
-            at = microseconds(args[0].value)
+            at = microseconds(args[0].value, self.program.zone or default_zone())
             if at is not None:
                 return z.Constant(t.TIME, at, span=span)
         if name in CONVERTERS or name in OPERATIONS:
@@ -618,7 +618,7 @@ class Expressions:
 def _left_out(name: str, given: int) -> tuple[s.Expr, ...]:
     """What may be left out behind the operands of a function of times: how many days, and the zone."""
     most = 3 if name.startswith("add") or name == "formattime" else 2
-    rest = (s.Int(1), s.String(default_zone())) if name.startswith("add") else (s.String(default_zone()),)
+    rest = (s.Int(1), s.String(OWN_ZONE)) if name.startswith("add") else (s.String(OWN_ZONE),)
     return rest[given - most :] if 0 < most - given <= len(rest) else ()
 
 

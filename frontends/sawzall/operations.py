@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from frontends.sawzall.library import PREFIX
-from frontends.sawzall.times import ZONES, default_zone
+from frontends.sawzall.times import OWN_ZONE, ZONES
 from frontends.sawzall.types import FINGERPRINT, Recursive, spelled
 from river.classes import frozen
 from river.lang import syntax as s
@@ -309,7 +309,7 @@ def _later(months: int, days: int) -> Callable[[Args, Types], s.Expr]:
 def _text(args: Args, types: Types) -> s.Expr:
     if types[0] == t.TIME:
         at, *zone = args
-        return s.Call(f"{PREFIX}time_text", (at, clocks(zone[0] if zone else s.String(default_zone()))))
+        return s.Call(f"{PREFIX}time_text", (at, clocks(zone[0] if zone else s.String(OWN_ZONE))))
     if types[0] == FINGERPRINT:
         return _joined_texts(s.String("0x"), s.Call("format", (s.String("%016x"), *args)), s.String("P"))
     if types[0] == t.F64:
@@ -414,7 +414,7 @@ def _moment(args: Args, types: Types) -> s.Expr:
 
 
 def _time_of(args: Args, _types: Types) -> s.Expr:
-    text, zone = args if len(args) == 2 else (*args, s.String(default_zone()))
+    text, zone = args if len(args) == 2 else (*args, s.String(OWN_ZONE))
     hours = ((s.String(zone), s.Int(n) if n >= 0 else s.Unary("-", s.Int(-n))) for zone, n in ZONES.items())
     return s.Call(f"{PREFIX}moment", (text, s.MapValue(tuple(hours)), clocks(zone)))
 

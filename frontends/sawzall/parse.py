@@ -9,6 +9,7 @@ from time import time_ns
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 from frontends.sawzall import syntax as z
+from frontends.sawzall.times import zone
 from frontends.sawzall.types import kept_name
 from river.classes import define, evolve
 from river.diagnostics import Diagnostic, Rejected
@@ -64,6 +65,8 @@ def _with_options(program: z.Program, source: Source) -> z.Program:
         match found[1].split():
             case ["undefined", "skip" | "stop" as how]:
                 program = evolve(program, skips=how == "skip")
+            case ["zone", name] if zone(name) is not None:
+                program = evolve(program, zone=name)
             case ["seed", number] if re.fullmatch(r"-?[0-9]{1,18}", number):
                 program = evolve(program, seed=int(number))
             case ["env" | "load" as what, _, *_] if (named := _named(found[1])) is not None:

@@ -383,7 +383,8 @@ class Program(s.Node):
     """Declarations and statements in the order of the text.
 
     `skips`: something undefined ends the statement that meets it, not the record. `seed`: random numbers begin with it.
-    `environment`, `files`: the variables and the files that it may ask for, with their values.
+    `environment`, `files`: the variables and the files that it may ask for, with their values. `zone`: that of times that name
+    none, where the program says it.
     """
 
     items: tuple[Stmt, ...]
@@ -391,3 +392,4 @@ class Program(s.Node):
     seed: int = 0
     environment: tuple[tuple[str, str], ...] = ()
     files: tuple[tuple[str, bytes], ...] = ()
+    zone: str | None = None

@@ -42,8 +42,12 @@ class Zone:
     names: tuple[str, ...]
 
 
+OWN_ZONE = "(own)"
+"""Stands for the name of the zone of the program where an operation names none; no zone is called so."""
+
+
 def default_zone() -> str:
-    """The zone of the environment; UTC if it names none."""
+    """The zone of a program that says none: that of the environment; UTC if it names none."""
     name = os.environ.get("TZ", "").removeprefix(":")
     return name if name and zone(name) is not None else "UTC"
 
@@ -91,8 +95,8 @@ def zone(name: str) -> Zone | None:
     return Zone(tuple(starts), tuple(ahead for ahead, _ in clocks), tuple(called for _, called in clocks))
 
 
-def microseconds(text: str) -> int | None:
-    """The time in a text, in microseconds after 1970, with a zone of any name or none, the default one; None if it is none.
+def microseconds(text: str, own: str) -> int | None:
+    """The time in a text, in microseconds after 1970, with a zone of any name or none, which is `own` then; None if it is none.
 
     The text is as `sawzall_moment` of `functions.river` takes it, but for ISO 8601.
     """
@@ -112,7 +116,7 @@ def microseconds(text: str) -> int | None:
     if month.lower() not in MONTHS or numbers is None or not re.fullmatch(_DATE, f"{day} {year}"):
         return None
     hour, minute, second, fraction = (found or "0" for found in numbers.groups())
-    called = named[0] if named else default_zone()
+    called = named[0] if named else own
     try:
         local = datetime(  # microseconds: further digits of the fraction are cut off
             int(year) + (1900 if len(year) == 2 else 0), MONTHS.index(month.lower()) + 1, int(day),

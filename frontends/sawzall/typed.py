@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from frontends.sawzall.operations import OPERATIONS, Operation
-from frontends.sawzall.times import zone
+from frontends.sawzall.times import OWN_ZONE, zone
 from river.classes import frozen
 from river.il.trees import Same, children, walk
 from river.lang import syntax as s
@@ -505,7 +505,7 @@ class Program(s.Node):
 
     `kept`: the variables that function values may use, which exist from the beginning to the end of their function. `skips`:
     something undefined ends the statement that meets it, not the record. `seed`: random numbers begin with it. `recursive`: what
-    the types that contain themselves are made of, by their numbers.
+    the types that contain themselves are made of, by their numbers. `zone`: that of times that name none.
     """
 
     input: int
@@ -519,6 +519,7 @@ class Program(s.Node):
     skips: bool = False
     seed: int = 0
     recursive: tuple[t.Type, ...] = ()
+    zone: str = "UTC"
 
 
 # ---------------------------------------------------------------------------------------------- what may be undefined
@@ -562,7 +563,7 @@ def _known_zone(operation: Operation, args: tuple[Expr, ...]) -> bool:
         operation.zoned
         and not operation.optional
         and isinstance(last, Constant)
-        and zone(last.value) is not None
+        and (last.value == OWN_ZONE or zone(last.value) is not None)
     )
 
 

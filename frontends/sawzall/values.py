@@ -27,7 +27,7 @@ from frontends.sawzall.operations import (
     recursive,
 )
 from frontends.sawzall.saw import saw
-from frontends.sawzall.times import Zone, zone
+from frontends.sawzall.times import OWN_ZONE, Zone, zone
 from frontends.sawzall.types import FINGERPRINT, Proto, expression
 from river.classes import define, evolve, field
 from river.il.trees import fresh, rebuild, walk
@@ -113,11 +113,10 @@ class Consts:
             self.messages[what, type_] = self.unused(f"{what}_tuple")
         return self.messages[what, type_]
 
-    def clocks(self, name: str) -> str:
-        """The constant that holds the clocks of a zone."""
-        found = zone(name)
-        assert found is not None  # noqa: S101 - asked before
-        return self.list("clocks", CLOCKS_TYPE, _clocks(found))
+    def clocks(self, name: str) -> str | None:
+        """The constant that holds the clocks of a zone; None if there is no such zone."""
+        found = zone(self.program.zone if name == OWN_ZONE else name)
+        return None if found is None else self.list("clocks", CLOCKS_TYPE, _clocks(found))
 
     def all_clocks(self) -> str:
         """The constant that holds the clocks of all zones that the program names in a text."""
@@ -126,7 +125,11 @@ class Consts:
             for node in walk(self.program)
             if isinstance(node, z.Constant) and node.type == t.STRING
         }
-        known = {name: found for name in sorted({*names, "UTC", "GMT"}) if (found := zone(name)) is not None}
+        known = {
+            name: found
+            for name in sorted({*names, self.program.zone, "UTC", "GMT"})
+            if (found := zone(name)) is not None
+        }
         value = s.MapValue(tuple((s.String(name), _clocks(found)) for name, found in known.items()))
         return self.list("clocks", s.TypeName("map", (s.TypeName("string"), CLOCKS_TYPE)), value)
 
@@ -555,9 +558,12 @@ class Values:
         def put(node: s.Node) -> s.Node:
             node = rebuild(node, put)
             match node:
-                case s.Call(function, (s.String(name),)) if function == CLOCKS and zone(name) is not None:
-                    return s.Name(self.consts.clocks(name))
                 case s.Call(function, (given,)) if function == CLOCKS:
+                    if (
+                        isinstance(given, s.String)
+                        and (clocks := self.consts.clocks(given.value)) is not None
+                    ):
+                        return s.Name(clocks)
                     name = cast("s.Expr", given)
                     known = s.Name(self.consts.all_clocks())
                     missing = s.Unary("not", s.Call("has", (known, name)))

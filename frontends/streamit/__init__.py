@@ -24,6 +24,7 @@ class StreamIt(Language):
     suffix: ClassVar[str] = ".str"
     legacy: ClassVar[str] = "latin-1"
     package: ClassVar[str] = "frontends.streamit"
+    options: ClassVar[frozenset[str]] = frozenset({"seed"})
 
     def whole(self, asts: Sequence[Program], main: str | None, /) -> Program:
         """The declarations of several texts as those of one, whose program is the stream `main` if it is named."""

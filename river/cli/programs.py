@@ -5,11 +5,8 @@ All commands take them alike, so that `river check` and `river explain` are of t
 
 from __future__ import annotations
 
-import os
-import re
 from functools import wraps
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 import click
 
@@ -17,7 +14,6 @@ from river.classes import frozen
 from river.cli.arguments import one_of, pairs, together
 from river.cli.terminal import say
 from river.diagnostics import Diagnostic, Rejected
-from river.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -25,9 +21,7 @@ if TYPE_CHECKING:
     from river.cli.arguments import Run
     from river.cli.terminal import Streams
     from river.driver import Compiled
-
-SAWZALL: Final = ("szl", "sawzall")
-STREAMIT: Final = ("str", "streamit")
+    from river.frontend import LanguageOptions
 
 
 @frozen
@@ -35,7 +29,7 @@ class Asked:
     """The program that a command line names, and what it says of how that is read.
 
     `program`: the paths of its texts; `-` is standard input. `params`: values of its parameters, as `NAME=VALUE`. The last four
-    are of programs in Sawzall.
+    are `river.frontend.LanguageOptions`, as `params` are.
     """
 
     program: tuple[str, ...]
@@ -71,7 +65,8 @@ def program_of(
 
     Raises: Rejected.
     """
-    from river.driver import compile_once, compile_source, read_source
+    from river.driver import compile_once, compile_source, read_source, stated
+    from river.frontend import Written
 
     paths, lang, main = asked.program, asked.lang, asked.main
     if "-" in paths and lang is None:
@@ -80,8 +75,12 @@ def program_of(
     if paths.count("-") > 1:
         raise Rejected([Diagnostic("usage", "standard input cannot be two texts at once")])
     source, *more = (read_source(path, _piped(streams) if path == "-" else None) for path in paths)
-    source = _with_parameters(source, lang, pairs("--param", asked.params))
-    source = _with_options(source, asked, seed)
+    params = {name: Written(value) for name, value in pairs("--param", asked.params, "NAME=VALUE").items()}
+    options = {name: getattr(asked, name) for name in ("undefined", "zone", "env", "load")} | {
+        "params": params
+    }
+    told = cast("LanguageOptions", {name: value for name, value in options.items() if value})
+    source = stated(source, lang, told, seed=seed)
     if profile is not None:
         compiled = compile_once(source, lang, more=more, main=main).profiled(profile)
     elif run is None:
@@ -90,81 +89,6 @@ def program_of(
         compiled = compile_once(source, lang, more=more, main=main, passes=run[0], platform=run[1])
     say(streams, compiled.warnings)
     return compiled
-
-
-def _with_parameters(source: Source, lang: str | None, params: Mapping[str, str]) -> Source:
-    """The text of a program with values of its parameters behind it, as it says them itself.
-
-    Raises: Rejected("usage") where the language has no parameters.
-    """
-    if not params:
-        return source
-    if (lang or source.name.rpartition(".")[2]) != "cql":
-        raise Rejected([Diagnostic("usage", "`--param` is of programs in CQL", help="leave it out")])
-    for name in params:
-        if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) is None:
-            raise Rejected([Diagnostic("usage", f"`--param {name}=...`: this is no name")])
-    said = "".join(f"\nparam {name} = {_literal(value)};" for name, value in params.items())
-    return Source(source.name, source.text + said)
-
-
-def _with_options(source: Source, asked: Asked, seed: int | None) -> Source:
-    """The text of a program in Sawzall with how it runs behind it, as it says that itself; zones are those of `TZ`.
-
-    Of programs in StreamIt that is only the seed of their random numbers.
-
-    Raises: Rejected("usage") where the language knows no such options, and for a zone that there is not.
-    """
-    language, zone = asked.lang or source.name.rpartition(".")[2], asked.zone
-    if language not in SAWZALL:
-        flags = {"--undefined": asked.undefined, "--zone": zone, "--env": asked.env, "--load": asked.load}
-        for flag, value in flags.items():
-            if value:
-                message = f"`{flag}` is of programs in Sawzall"
-                raise Rejected([Diagnostic("usage", message, help="leave it out")])
-        draws = seed is not None and language in STREAMIT
-        return Source(source.name, f"{source.text}\n#river seed {seed}") if draws else source
-    if zone is not None:
-        from zoneinfo import ZoneInfo
-
-        try:
-            ZoneInfo(zone)
-        except (ValueError, KeyError, OSError):
-            hint = "such as `America/Los_Angeles`"
-            raise Rejected(
-                [Diagnostic("usage", f"`--zone {zone}`: there is no such zone", help=hint)]
-            ) from None
-        os.environ["TZ"] = zone
-    said = {"undefined": asked.undefined, "seed": seed}
-    options = "".join(f"\n#river {name} {value}" for name, value in said.items() if value is not None)
-    return Source(source.name, source.text + options + _outside(asked.env, asked.load))
-
-
-def _outside(variables: Iterable[str], files: Iterable[str]) -> str:
-    """What a program in Sawzall may ask of what is around it, as lines of its text; a variable that is not set has none.
-
-    Raises: Rejected("usage") for a file that cannot be read.
-    """
-    import json
-    from base64 import b64encode
-
-    found = [("env", name, os.environb[name.encode()]) for name in variables if name.encode() in os.environb]
-    for name in files:
-        try:
-            found.append(("load", name, Path(name).read_bytes()))
-        except (OSError, ValueError) as error:
-            raise Rejected([Diagnostic("usage", f"`--load {name}`: it cannot be read: {error}")]) from None
-    return "".join(
-        f"\n#river {word} {json.dumps(name)} {b64encode(value).decode()}" for word, name, value in found
-    )
-
-
-def _literal(value: str) -> str:
-    """A value as the text of a program: a number, a truth, a time or a length of time as it is, all else as a text."""
-    number = r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?"
-    if re.fullmatch(rf"(?i){number}|true|false|(timestamp|date|interval)\s*'[^']*'(\s*[a-z]+)?", value):
-        return value
-    return "'" + value.replace("'", "''") + "'"
 
 
 def _piped(streams: Streams) -> str | bytes:

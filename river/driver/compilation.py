@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from river.checkpoint import Checkpoint
     from river.driver.streaming import RunningStream
+    from river.frontend import LanguageOptions
     from river.il.graph import Graph
     from river.il.program import Program
     from river.il.templates import Library
@@ -322,6 +323,31 @@ def compile_source(
     names = tuple(each.name for each in more)
     program, warnings = frontend.lower(typed), frontend.warnings(typed)
     return Compiled(program, warnings, lowered=True, name=source.name, more=names, texts=texts)
+
+
+def stated(source: Source, lang: str | None, options: LanguageOptions, *, seed: int | None = None) -> Source:
+    """A text that says itself what the `options` say of how it is read. `seed`: a number that counts where a language takes one.
+
+    Raises: Rejected("usage-option") for one that the language does not take, and as the language does for values.
+    """
+    if not options and seed is None:
+        return source
+    name = lang if lang is not None else _language(source.name)
+    frontend: Any = None if name in IL_NAMES else plugins.frontend(name)
+    known: frozenset[str] = getattr(frontend, "options", frozenset())
+    for option in options:
+        if option not in known:
+            takers = [
+                f"`{each}`"
+                for each in plugins.frontends()
+                if option in getattr(plugins.frontend(each), "options", ())
+            ]
+            message = f"programs in `{name}` do not take the option `{option}`"
+            hint = f"leave it out; those in {', '.join(takers)} do" if takers else "leave it out"
+            raise Rejected([Diagnostic("usage-option", message, help=hint)])
+    if seed is not None and "seed" in known:
+        options = {**options, "seed": seed}
+    return frontend.stated(source, options) if options else source
 
 
 def algebra(compiled: Compiled) -> str:

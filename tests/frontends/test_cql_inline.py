@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import io
+from math import inf
 from typing import TYPE_CHECKING
 
 import pytest
 
+import river
 from frontends.cql import FRONTEND
 from frontends.cql import typed as ty
 from river.cli import main
 from river.diagnostics import Diagnostic, Rejected
+from river.frontend import Written
 from river.source import Source
 
 if TYPE_CHECKING:
@@ -105,11 +108,29 @@ def test_values_come_from_the_command(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("least", "kept"),
+    [(2, [3]), (Written("2"), [3]), (1.5, [2, 3]), ("2", "lang-operation-types"), (inf, "usage")],
+)
+def test_values_come_from_python(least: str | float | Written, kept: list[int] | str) -> None:
+    """A text is a text there, whatever it looks like: only a command line has nothing else."""
+    text = "s: {ts: int; i: int} stream by ts; v: stream = select i from s where i > :least;"
+    if isinstance(kept, str):
+        with pytest.raises(Rejected) as refused:
+            river.compile(text, "cql", params={"least": least})
+        assert [each.code for each in refused.value.diagnostics] == [kept]
+        return
+    results = river.compile(text, "cql", params={"least": least}).run(
+        {"s": [{"ts": i, "i": i} for i in (1, 2, 3)]}
+    )
+    assert [row["i"] for row in results["v"].to_pylist()] == kept
+
+
+@pytest.mark.parametrize(
     ("options", "lang", "code"),
     [
         ((), "cql", "cql-parameter"),
         (("--param", "a-b=3"), "cql", "usage"),
-        (("--param", "a=3"), "river", "usage"),
+        (("--param", "a=3"), "river", "usage-option"),
     ],
 )
 def test_what_the_command_refuses(tmp_path: Path, options: tuple[str, ...], lang: str, code: str) -> None:

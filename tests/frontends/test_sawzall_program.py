@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import time
 import zlib
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -381,10 +383,38 @@ def test_the_command_line_says_how_a_script_runs(tmp_path: Path, monkeypatch: py
     query = tmp_path / "query.cql"
     query.write_text("x")
     for flags in (("--undefined", "skip"), ("--zone", "UTC"), ("--env", "TZ"), ("--load", str(query))):
-        assert f"`{flags[0]}` is of programs in Sawzall" in shown(str(query), *flags)[2]
+        assert f"programs in `cql` do not take the option `{flags[0][2:]}`" in shown(str(query), *flags)[2]
     for line in ("undefined go", "seed x", "speed 1", 'env "A" !', "load A YQ==", 'load "A'):
         script.write_text(f"x := 1;\n#river {line}\n")
         assert "2:1: error[sawzall-option]" in shown(*args)[2]
+
+
+def test_the_zone_of_a_program_is_that_of_its_text_else_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TZ", "America/Los_Angeles")
+    text = """emit stdout <- format("%d %d %s", hourof(time(0)), hourof(T"Jan 1 12:00:00 1970", "UTC"), string(addday(time(0))));
+    where := "Asia/Tokyo"; emit stdout <- string(time(0), where) + string({time(0)});"""
+
+    def printed(text: str, **options: Any) -> list[str]:
+        rows = river.compile(text, "sawzall", **options).run({"input": ["x"]})["stdout"].to_pylist()
+        return [line for row in rows for line in row["value"].splitlines()]
+
+    there = [
+        "16 20 Thu Jan  1 16:00:00 PST 1970",
+        'Thu Jan  1 09:00:00 JST 1970{ "Wed Dec 31 16:00:00 PST 1969" }',
+    ]
+    tokyo = [
+        "9 3 Fri Jan  2 09:00:00 JST 1970",
+        'Thu Jan  1 09:00:00 JST 1970{ "Thu Jan  1 09:00:00 JST 1970" }',
+    ]
+    assert printed(text) == there
+    assert printed(text, zone="Asia/Tokyo") == tokyo
+    assert printed(f"{text}\n#river zone Asia/Tokyo") == tokyo
+    assert os.environ["TZ"] == "America/Los_Angeles"
+    with pytest.raises(Rejected) as refused:
+        river.compile(text, "sawzall", zone="Middle/Earth")
+    assert "there is no such zone" in refused.value.diagnostics[0].message
 
 
 @pytest.mark.parametrize("command", ["check", "explain", "graph", "compile", "opt"])
@@ -425,7 +455,7 @@ def test_a_script_asks_for_what_the_command_line_names(
     ]
     data.write_bytes(b"x")
     assert shown(*args, "--env", "PLACE", "--load", str(data))[1].endswith("c78\n")
-    assert "it cannot be read" in shown(*args, "--load", str(tmp_path / "none"))[2]
+    assert "cannot be loaded: [Errno 2]" in shown(*args, "--load", str(tmp_path / "none"))[2]
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
