@@ -10,7 +10,7 @@ from frontends.sawzall.body import PRINTS, binary, handler, local_function, port
 from frontends.sawzall.calls import drawing, draws, emitting, reached
 from frontends.sawzall.declared_tables import UNDEFINED
 from frontends.sawzall.itemwise import itemwise
-from frontends.sawzall.library import needed
+from frontends.sawzall.library import FUNCTIONS
 from frontends.sawzall.messages import LOCALS as MESSAGE_LOCALS
 from frontends.sawzall.messages import functions as messages
 from frontends.sawzall.recursive import LOCALS
@@ -89,7 +89,15 @@ class _Lowering:
             decls.append(p.Output(UNDEFINED, REPORT, annotations=(p.Annotation("Errors"),), span=typed.span))
         for found in reducers:
             decls += [found.variable, found.rows]
-        return p.Program((*decls, *needed(operator), operator, *(r.operator for r in reducers), *uses))
+        return p.Program(
+            (
+                *decls,
+                *FUNCTIONS.needed(FUNCTIONS.called([operator])),
+                operator,
+                *(r.operator for r in reducers),
+                *uses,
+            )
+        )
 
     def input(self, source: z.Variable) -> p.Input:
         """The records; a program that reads lines runs once where there are none to read."""

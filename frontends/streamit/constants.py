@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, assert_never
 
 from frontends.streamit import typed as ty
-from frontends.streamit.routines import meaning
+from frontends.streamit.routines import is_routine, meaning
 from river.lang import types as t
 from river.lang.operations import OPERATIONS
 
@@ -39,14 +39,14 @@ def scalar(type_: Type) -> t.Type:
 
 def apply(operation: str, types: Sequence[Type], result: Type, values: Sequence[Value]) -> Value:
     """What the operation makes of values. Raises: values.TrapSignal."""
-    if operation.startswith("complex."):
-        return meaning(operation, values)
     return function(operation, tuple(types), result)(*values)
 
 
 @lru_cache(maxsize=1024)
 def function(operation: str, types: tuple[Type, ...], result: Type) -> Callable[..., Value]:
     """The meaning of an operation on these types."""
+    if is_routine(operation):
+        return meaning(operation)
     return OPERATIONS[operation].meaning(tuple(map(scalar, types)), scalar(result))
 
 
@@ -115,7 +115,7 @@ def changing(expr: ty.Update) -> Code | None:
     Raises: as `evaluate`.
     """
     place, operation, new = expr.place, expr.operation, code(expr.value)
-    if isinstance(expr.type, ty.Vector | ty.Struct | ty.Portal) or (operation or "").startswith("complex."):
+    if isinstance(expr.type, ty.Vector | ty.Struct | ty.Portal) or is_routine(operation or ""):
         return None
     found = None if operation is None else function(operation, (place.type, expr.value.type), expr.type)
     match place:
@@ -152,8 +152,6 @@ def changing(expr: ty.Update) -> Code | None:
 def _applied(expr: ty.Apply) -> Code:
     """What gives the value of an operation."""
     name, parts = expr.operation, [code(arg) for arg in expr.args]
-    if name.startswith("complex."):
-        return lambda values, act: meaning(name, [part(values, act) for part in parts])
     found = function(name, tuple(arg.type for arg in expr.args), expr.type)
     match parts:
         case (one, other):

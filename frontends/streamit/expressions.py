@@ -46,9 +46,13 @@ LOADS: Mapping[str, ty.Type] = MappingProxyType({
     "init_array_1D_int": ty.INT, "init_array_1D_float": ty.FLOAT,
 })  # fmt: skip
 """Functions that read arrays from texts, and of what."""
+COMPUTED: Mapping[str, int] = MappingProxyType({
+    **dict.fromkeys(("asinh", "acosh", "atanh", "cbrt", "exp2", "expm1", "log1p", "rint"), 1), "hypot": 2,
+})  # fmt: skip
+"""Functions of C that are computed from others (see `frontends.streamit.routines`), and how many they take."""
 OF_C = MappingProxyType({"fabs": "abs", "fmod": "rem.trunc", "fmin": "min", "fmax": "max"})
 """Functions of C by the operations that they are; of floats, whatever is given."""
-SINGLE: Mapping[str, str] = MappingProxyType({f"{name}f": name for name in REAL_FUNCTIONS})
+SINGLE: Mapping[str, str] = MappingProxyType({f"{name}f": name for name in (*REAL_FUNCTIONS, *COMPUTED)})
 """C's names of the functions that take and give floats of 32 bits, also where a double is given: `sqrtf`."""
 FOREIGN_TYPES: Mapping[str, str] = MappingProxyType({
     **dict.fromkeys(
@@ -455,13 +459,8 @@ class Expressions(Arithmetic):
             if node.type == ty.COMPLEX or name == "arg":
                 node = self.convert(node, ty.COMPLEX, span)
                 return self.fold(ty.Apply(COMPLEX_FUNCTIONS[name], f"complex.{name}", (node,), span=span))
-        if name in REAL_FUNCTIONS or name in SINGLE:
-            single, name = name in SINGLE, SINGLE.get(name, name)
-            self.arity(call.name, args, REAL_FUNCTIONS[name], span)
-            nodes = tuple(self.expr(a) for a in args)
-            wide = t.F64 if not single and any(node.type == t.F64 for node in nodes) else ty.FLOAT
-            real = tuple(self.convert(n, wide, a.span) for n, a in zip(nodes, args, strict=True))
-            return self.fold(ty.Apply(wide, OF_C.get(name, name), real, span=span))
+        if name in REAL_FUNCTIONS or name in COMPUTED or name in SINGLE:
+            return self.real_function(call)
         if name in NUMBER_FUNCTIONS:
             return self.number_function(call)
         if name == "iter" and self.around.counter is not None:
@@ -544,6 +543,19 @@ class Expressions(Arithmetic):
         assert isinstance(type_, ty.Struct)  # noqa: S101 - vectors are
         return self.make(type_, items, call.span)
 
+    def real_function(self, call: c.Call) -> ty.Expr:
+        """A function of floats, which gives a double where one is given."""
+        name, args, span = SINGLE.get(call.name, call.name), call.args, call.span
+        self.arity(call.name, args, REAL_FUNCTIONS.get(name) or COMPUTED[name], span)
+        nodes = tuple(self.expr(a) for a in args)
+        wide = t.F64 if call.name == name and any(node.type == t.F64 for node in nodes) else ty.FLOAT
+        real = tuple(self.convert(n, wide, a.span) for n, a in zip(nodes, args, strict=True))
+        if name in REAL_FUNCTIONS:
+            return self.fold(ty.Apply(wide, OF_C.get(name, name), real, span=span))
+        doubles = tuple(self.convert(node, t.F64, node.span) for node in real)
+        found = self.fold(ty.Apply(t.F64, f"real.{name}", doubles, span=span))
+        return self.convert(found, wide, span)
+
     def number_function(self, call: c.Call) -> ty.Expr:
         """`abs`, `min`, `max` of ints or of floats."""
         self.arity(call.name, call.args, NUMBER_FUNCTIONS[call.name], call.span)
@@ -586,7 +598,7 @@ class Expressions(Arithmetic):
             message = "functions of other languages cannot be called from StreamIt"
             help_line = "write it here: `helper Name {...}`"
             return self.report.error("streamit-native", message, call.span, help_line)
-        known = [*self.around.helpers, *REAL_FUNCTIONS, *NUMBER_FUNCTIONS, *STREAM_WORDS]
+        known = [*self.around.helpers, *REAL_FUNCTIONS, *COMPUTED, *NUMBER_FUNCTIONS, *STREAM_WORDS]
         block, dot, _ = call.name.partition(".")
         help_line = closest(call.name, [name for name in known if dot in name])
         if help_line is None and dot:

@@ -15,7 +15,7 @@ from frontends.streamit.literals import literal
 from frontends.streamit.operators import Used, operators
 from frontends.streamit.paths import parts, paths
 from frontends.streamit.repeats import standing
-from frontends.streamit.routines import ROUTINES, routines
+from frontends.streamit.routines import operations, routines
 from frontends.streamit.translate import message_type
 from frontends.streamit.windows import windowed
 from river.classes import define, evolve, field
@@ -76,7 +76,7 @@ class _Lowering:
             *(part.name for part in every if isinstance(part, ty.File)),
         }
         self.taken = {fn.name for fn in self.typed.fns}
-        self.routines = {op: fresh(op.replace(".", "_"), self.taken) for op in ROUTINES}
+        self.routines = {op: fresh(op.replace(".", "_"), self.taken) for op in operations()}
         self.taken.update(self.routines.values())
         nodes = [part for part in every if isinstance(part, ty.Node)]
         bodies = self.filters(nodes)

@@ -1984,6 +1984,70 @@ def test_functions_of_c_for_floats_have_an_f_behind() -> None:
     assert output(text, [2.25]) == [1.5, 5.0625, 0.75, 3.0, 2.5, 2.0, 2.0, -2.0]
 
 
+def alike(text: str, items: list[Any]) -> list[Any]:
+    """What both backends say, of what the direct definition has no word."""
+    compiled = river.compile(text, lang="streamit")
+    tables = [compiled.run({"input": items}, backend=backend)["output"] for backend in BACKENDS]
+    first, second = ([row["value"] for row in table.to_pylist()] for table in tables)
+    assert repr(first) == repr(second)
+    return first
+
+
+COMPUTED = {
+    "asinh": math.asinh, "acosh": math.acosh, "atanh": math.atanh, "cbrt": math.cbrt, "exp2": math.exp2,
+    "expm1": math.expm1, "log1p": math.log1p, "rint": lambda x: math.copysign(round(x), x),
+}  # fmt: skip
+"""Functions of C that are computed from others, and Python's."""
+
+
+@pytest.mark.parametrize("name", COMPUTED)
+def test_functions_of_c_that_are_computed(name: str) -> None:
+    """Also where they are constants, and of doubles, of which they have 14 digits."""
+    text = f"""
+    float->float filter F {{
+      float known = {name}(0.75);
+      work pop 1 push 4 {{
+        float x = pop();
+        double d = x;
+        push({name}(x)); push({name}f(d)); push(1e15 * {name}(d) - 1e15 * ((double) {name}f(d))); push(known);
+      }}
+    }}"""
+
+    def value(x: float) -> float:
+        try:
+            return COMPUTED[name](x)
+        except ValueError:
+            return math.nan
+
+    inside = [-0.999, -0.5, -1e-6, 0.0, 1e-9, 0.3, 0.5, 0.875]
+    given = inside if name == "atanh" else [*inside, 1.0, 1.5, 2.5, 3.5, 9.25, 20.0]
+    given = [f32(x) for x in given if not math.isnan(value(f32(x)))]
+    found = alike(text, given)
+    known = found[3]
+    assert (math.isnan(known) and name == "acosh") or known == pytest.approx(value(0.75), rel=1e-7)
+    for i, x in enumerate(given):
+        of_float, single, rest, _ = found[4 * i : 4 * i + 4]
+        assert of_float == single == f32(value(x)), x
+        assert math.copysign(1.0, of_float) == math.copysign(1.0, value(x)), x
+        exact = value(x)
+        assert rest == pytest.approx(
+            1e15 * exact - 1e15 * f32(exact), rel=1e-5, abs=max(1.0, 20 * abs(exact))
+        )
+
+
+def test_hypotenuses_neither_overflow_nor_vanish() -> None:
+    text = """
+    float->float filter F {
+      work pop 1 push 5 {
+        float x = pop();
+        double far = 1e200;
+        push(hypot(3 * x, 4 * x)); push(hypot(0, -x)); push(hypot(far * x, 0.0) / far);
+        push(hypot(3 * far, 4 * far) / far); push(hypot(3 / far, 4 / far) * far);
+      }
+    }"""
+    assert alike(text, [1.0, 0.5]) == [5.0, 1.0, 1.0, 5.0, 5.0, 2.5, 0.5, 0.5, 5.0, 5.0]
+
+
 def test_a_double_is_rounded_where_a_float_is_wanted() -> None:
     text = """
     void->void pipeline Main {
