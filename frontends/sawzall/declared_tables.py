@@ -81,7 +81,7 @@ def clauses_hold(checker: Checker, item: a.TableType) -> None:
             number = checker.exprs.temporary(part.name or "part", checker.type(part.type))
             checker.names.assign(number)
             if part.name is not None:
-                checker.names.declare(part.name, Known("variable", number), None)
+                checker.names.declare(part.name, Known("variable", number), part.span)
         for clause in item.clauses:
             formats.formatting(checker.exprs, clause.args, clause.span)
     here = checker.report.found[before:]
@@ -221,32 +221,26 @@ def table_of(
     weight: t.Type | None,
     span: Span | None,
 ) -> z.Table:
-    """The table with a name for each field of its items. What the text does not name takes a name that is free."""
+    """The table with a name for each field of its items.
+
+    What the text does not name, or calls like another field, takes a name that is free.
+    """
     whole = isinstance(value, t.Record) and bool(value.fields)
-    given = [part for part, _ in index if part is not None]
-    if isinstance(value, t.Record) and whole:
-        given += [part for part, _ in value.fields]
-    elif item.value.name is not None:
-        given.append(item.value.name)
-    if item.weight is not None and item.weight.name is not None:
-        given.append(item.weight.name)
-    for each in given:
-        if given.count(each) > 1:
-            message = f"the table has two fields `{each}`"
-            raise checker.report.error(
-                "sawzall-duplicate", message, span, "name the index, the value or the weight"
-            )
-    taken = set(given)
+    fields = value.fields if isinstance(value, t.Record) and whole else ()
+    own = [part for part, _ in index] + ([] if whole else [item.value.name])
+    own.append(None if item.weight is None else item.weight.name)
+    fixed = {part for part, _ in fields}  # these are in the type of the value: others give way
+    given = {part for part in own if part is not None} | fixed
+    taken: set[str] = set()
 
     def named(part: str | None, otherwise: str) -> str:
-        found = part if part is not None else fresh(otherwise, taken)
-        taken.add(found)
-        return found
+        if part is None or part in fixed | taken:
+            part = fresh(otherwise, given | taken)
+        taken.add(part)
+        return part
 
     keys = tuple((named(part, f"key{i}"), type_) for i, (part, type_) in enumerate(index))
-    values = (
-        value.fields if isinstance(value, t.Record) and whole else ((named(item.value.name, "value"), value),)
-    )
+    values = fields if whole else ((named(item.value.name, "value"), value),)
     weighs = None if item.weight is None else item.weight.name
     weights = () if weight is None else ((named(weighs, "weight"), weight),)
     if kept_name(name) in {table.name for table in checker.tables}:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import product
 from time import time_ns
 from typing import TYPE_CHECKING, assert_never, cast
@@ -103,6 +104,8 @@ class Expressions:
         help_line = None
         if {wanted, found} <= {*NUMBERS, t.STRING} or {wanted, found} == {t.STRING, t.BYTES}:
             help_line = f"convert it: `{spelled(wanted)}(...)`"
+            if wanted == t.I64 and span is not None and re.fullmatch(r'"[^"\\]"', span.text):
+                help_line = f"a character is written `'{span.text[1]}'`"
         elif wanted == t.BOOL and found in NUMBERS:
             help_line = "a condition compares: `x != 0`"
         message = f"expected `{spelled(wanted)}`, found `{spelled(found)}`"
@@ -643,7 +646,10 @@ def _advice(name: str, types: tuple[t.Type | None, ...]) -> str | None:
     if name in ("==", "!=") and set(known) == {t.I64, t.STRING}:
         return "a character is an `int`, as in `s[0] == 'a'`; a text is one by `string(...)`"
     if len(known) > 1 and known[0] != known[1] and set(known) <= {*NUMBERS, t.STRING}:
-        return f"convert one of them, for instance `{spelled(known[0])}(...)`"
+        other = t.STRING if name == "+" and t.STRING in known else known[0]
+        return f"convert one of them, for instance `{spelled(other)}(...)`"
+    if name == "+" and any(isinstance(one, t.List) and one.item == other for one in known for other in known):
+        return "an item is put behind an array by `a + { x }`"
     if name not in OPERATIONS:
         return None
     takes = _taken(name, len(types))

@@ -378,6 +378,13 @@ def _normal(args: Args, _types: Types) -> s.Expr:
     return s.Binary("and", least, s.Binary("<", s.Call("abs", args), _INFINITE))
 
 
+def _negative(args: Args, _types: Types) -> s.Expr:
+    below = s.Binary("<", args[0], s.Float(0.0))
+    angle = s.Call("atan2", (args[0], s.Float(-1.0)))  # that of -0.0 is below 0
+    zero = s.Binary("and", s.Binary("==", args[0], s.Float(0.0)), s.Binary("<", angle, s.Float(0.0)))
+    return s.Binary("or", below, zero)
+
+
 def _read(name: str) -> Callable[[Args, Types], s.Expr]:
     """A whole number in a text, by a function of the library; without a base its prefix tells it."""
     return lambda args, _types: s.Call(f"{PREFIX}{name}", args if len(args) == 2 else (*args, s.Int(0)))
@@ -790,6 +797,7 @@ FUNCTIONS: tuple[Operation, ...] = (
     Operation("isinf", _fixed(t.BOOL, t.F64), _size("=="), "whether it is infinite"),
     Operation("isfinite", _fixed(t.BOOL, t.F64), _size("<"), "whether it is neither infinite nor NaN"),
     Operation("isnormal", _fixed(t.BOOL, t.F64), _normal, "whether it is none of 0, subnormal, infinite, NaN", repeats=True),
+    Operation("signbit", _fixed(t.BOOL, t.F64), _negative, "whether it has the sign -, as -0.0 has", repeats=True),
     *(
         Operation(name, _fixed(t.I64, t.TIME, t.STRING), _shown_by(river), f"the {river} in a zone", UNKNOWN_ZONE, zoned=True)
         for name, river in (

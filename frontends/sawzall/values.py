@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import re
 from contextlib import contextmanager
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Literal, assert_never, cast
 
 from frontends.sawzall import typed as z
@@ -88,6 +89,18 @@ class Consts:
     messages: dict[tuple[Message, Proto], str] = field(
         factory=dict["tuple[Message, Proto]", str]
     )  # the functions of tuples that are protocol buffers
+
+    def told(self, span: Span | None) -> str:
+        """Line and column of a place; in a file that is included with the file's path, from the program's folder on."""
+        if span is None:
+            return "0:0"
+        line, column = span.source.position(span.start)
+        main = self.program.span
+        if main is None or span.source.name == main.source.name:
+            return f"{line}:{column}"
+        path, folder = PurePath(span.source.name), PurePath(main.source.name).parent
+        shown = path.relative_to(folder) if path.is_relative_to(folder) else path
+        return f"{shown.as_posix()}:{line}:{column}"
 
     @property
     def failing(self) -> frozenset[int]:
@@ -239,10 +252,8 @@ class Values:
         if self.frozen:
             return (s.Trap(why, span=span),)
         self.consts.reports = True
-        line, column = span.source.position(span.start) if span is not None else (0, 0)
-        row = s.RecordValue((
-            s.FieldValue("at", s.String(f"{line}:{column}")), s.FieldValue("why", s.String(why))
-        ))  # fmt: skip
+        at = s.String(self.consts.told(span))
+        row = s.RecordValue((s.FieldValue("at", at), s.FieldValue("why", s.String(why))))
         report = s.Emit(UNDEFINED, row, span=span)
         if self.function is None:
             return report, self.quit(span)

@@ -337,6 +337,34 @@ def test_commands_run_if_that_is_allowed(tmp_path: Path) -> None:
     assert "run-command" in err
 
 
+def test_what_is_undefined_in_a_file_that_is_included_is_told_with_its_path(tmp_path: Path) -> None:
+    (tmp_path / "parts").mkdir()
+    part = tmp_path / "parts" / "part.szl"
+    part.write_text("say: function(x: int) {\n  emit stdout <- string(10 / x);\n};\n")
+    script = tmp_path / "main.szl"
+    script.write_text('include "parts/part.szl"\na: array of int = {0};\nsay(a[0]);\n')
+    _, _, err = shown(str(script), "--backend", "reference")
+    assert err.startswith("parts/part.szl:2:25: warning[run-undefined]: `10 / x`: division by zero")
+    script.write_text(script.read_text() + "say(a[1]);")
+    part.write_text("say: function(x: int) {};\n")
+    assert shown(str(script), "--backend", "reference")[2].startswith("4:5: warning[run-undefined]")
+
+
+def test_names_of_fields_of_tables_need_not_differ(tmp_path: Path) -> None:
+    script = tmp_path / "names.szl"
+    script.write_text(
+        "a: table sum[n: int][m: int] of { n: int };\n"
+        "b: table maximum(3)[x: int][x: int] of x: int weight x: int;\n"
+        "c: table top(1)[value: int][key2: int][int] of int weight int;\n"
+        "emit a[1][2] <- { 3 };\nemit b[1][2] <- 3 weight 4;\nemit c[1][2][3] <- 4 weight 5;\n"
+    )
+    _, out, err = shown(str(script), "--backend", "reference", "--format", "csv")
+    shapes = (
+        "# a|key0,m,n|1,2,3|# b|x,key1,value,weight|1,2,3,4|# c|value,key2,key2_1,value_1,weight|1,2,3,4,5|"
+    )
+    assert (out, err) == (shapes.replace("|", "\n"), "")
+
+
 def test_files_are_included(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "parts").mkdir()

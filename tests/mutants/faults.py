@@ -712,6 +712,22 @@ FRONTENDS: Final = (
         "tests/frontends/test_sawzall_run.py::test_top",
     ),
     Mutant(
+        "place-in-another-file",
+        "what is undefined in a file that is included is told with its line, as if it stood in the program itself",
+        "frontends/sawzall/values.py",
+        "if main is None or span.source.name == main.source.name:",
+        "if main is not None:",
+        "tests/frontends/test_sawzall_program.py::test_what_is_undefined_in_a_file_that_is_included_is_told_with_its_path",
+    ),
+    Mutant(
+        "weight-called-like-the-value",
+        "the weight of a table may have the name of its value, so one column hides the other",
+        "frontends/sawzall/declared_tables.py",
+        "        taken.add(part)\n        return part\n",
+        "        return part\n",
+        "tests/frontends/test_sawzall_program.py::test_names_of_fields_of_tables_need_not_differ",
+    ),
+    Mutant(
         "late-in-the-outer-loop",
         "a deadline that passes in an inner loop is told at the outer one",
         "backends/native/lower/frame.py",
