@@ -270,11 +270,14 @@ class Blocks(Divided):
 
     def _made(self) -> list[NativeCombine | None]:
         from backends.native.combine import compile_combine
+        from backends.native.tiers import ending
 
         debug = self._plan.options.native == "debug"
-        return [
-            compile_combine(self._whole[i].operator, at, how, debug=debug) for i, at, how in self._variables()
-        ]
+        with ending():
+            return [
+                compile_combine(self._whole[i].operator, at, how, debug=debug)
+                for i, at, how in self._variables()
+            ]
 
     def _variables(self) -> Iterator[tuple[int, int, Combine]]:
         """The variables that are combined: their instances, and which of its variables each is."""

@@ -25,7 +25,7 @@ from backends.multicore.scheduling.scheduler import CALLER, Scheduler
 from backends.multicore.views import Views
 from backends.native.deadline import Deadline
 from backends.native.shared import spent
-from backends.native.tiers import effort_for, room_for, while_running
+from backends.native.tiers import effort_for, ending, room_for, while_running
 from river.backend import Summary
 from river.classes import evolve
 from river.driver import Reading
@@ -162,10 +162,11 @@ class Engine:
         self._failures.raise_first()
         for each in self._blocks:
             each.combine(self._show)
-        combine(self.plan, self._store)
-        variables = with_results(self.plan.graph, self._store.final())
-        if keeper is None or not keeper.goes_on:
-            self._views.deliver(variables)
+        with ending():
+            combine(self.plan, self._store)
+            variables = with_results(self.plan.graph, self._store.final())
+            if keeper is None or not keeper.goes_on:
+                self._views.deliver(variables)
         return Summary(
             variables,
             {task.name: task.fired for task in self._operators},

@@ -13,6 +13,7 @@ from backends.firing.remarks import refused
 from backends.native.egress.sinks import column_sink
 from river.classes import define, field
 from river.garbage import seldom
+from river.lang import types as t
 from river.metrics import OutputFigures
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from backends.multicore.plan import Plan
     from backends.multicore.variables import Store
     from backends.native.contract import Reason
+    from backends.native.operator import NativeVariable
     from backends.native.views import NativeView
     from river.backend import Items, Sinks
     from river.diagnostics import Diagnostic
@@ -28,6 +30,11 @@ if TYPE_CHECKING:
 
 LEAST: Final = 256 << 10
 """Bytes of a variable from which on machine code makes its views: the evaluator takes 20 us for a row; to find code, 10 ms."""
+
+ENTRY: Final = 128
+"""Bytes that an entry is taken for of a map whose entries are of one size but for texts."""
+
+_GROWING: Final = (t.List, t.Deque, t.Map, t.OMap, t.Bag)
 
 
 @define(eq=False)
@@ -76,7 +83,7 @@ class Views:
     def _code(self, view: View) -> NativeView | None:
         """The machine code of a view, if there is any and it pays to make it."""
         parts = self.store.parts(view.variable)
-        if sum(part.memory for part in parts) < LEAST:
+        if sum(map(_size, parts)) < LEAST:
             return None
         from backends.native.contract import Reason
         from backends.native.operator import Refused
@@ -133,3 +140,18 @@ class Views:
     def _note(self, doing: str) -> None:
         self.doing = doing
         self.look()
+
+
+def _size(variable: NativeVariable) -> int:
+    """Bytes of a variable, of most maps as so many for each entry.
+
+    What memory these have depends on who came first to which entry: then a run would make code that the same run before it
+    has done without.
+    """
+    from backends.native.places import entries
+
+    match variable.type:
+        case t.Map(key, value) | t.OMap(key, value) if not t.contains(t.Tuple((key, value)), *_GROWING):
+            return ENTRY * entries(variable)
+        case _:
+            return variable.memory

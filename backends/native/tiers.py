@@ -65,7 +65,8 @@ LEAST: Final = 0.001
 """Seconds in a run that are worth a note."""
 
 job: Final = local()
-"""Of a thread that makes code: `failures`, a list that is empty as long as what it makes is wanted."""
+"""Of a thread that makes code: `failures`, a list that is empty as long as what it makes is wanted; `ending`, whether that is
+for what is left when the inputs have ended."""
 
 _LOCK: Final = RLock()
 _RUNS: Final[list[Improver]] = []
@@ -282,8 +283,24 @@ def wanted() -> int | None:
         return max((improver.effort for improver in _RUNS), default=None)
 
 
+@contextmanager
+def ending() -> Generator[None]:
+    """What this thread makes meanwhile has no part in any item of an input: it runs on what is left when these have ended.
+
+    However much they are, it is made quickly, as it would be for little.
+    """
+    before = getattr(job, "ending", False)
+    job.ending = True
+    try:
+        yield
+    finally:
+        job.ending = before
+
+
 def roomy() -> bool:
     """Whether some code is optimised before the run."""
+    if getattr(job, "ending", False):
+        return False
     with _LOCK:
         return any(improver.room for improver in _RUNS)
 

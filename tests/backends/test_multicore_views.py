@@ -10,6 +10,7 @@ pytest.importorskip("llvmlite")
 
 import river
 from backends.multicore import views
+from backends.native import views as native_views
 from river.diagnostics import Rejected
 from river.testing import seeds
 
@@ -135,3 +136,22 @@ def test_the_time_of_views_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert told[0].startswith("rows of `o`")
     assert told[-1] == "9 of 9 rows of `o` written"
     assert found.summary.metrics.doing == ""
+
+
+@pytest.mark.parametrize("count", [29, 30])
+def test_what_makes_rows_is_told_by_the_entries(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    """Not by their memory, which is another one in each run where several workers have made the table."""
+    made: list[str] = []
+    compile_view = native_views.compile_view
+
+    def noted(view: Any, *more: Any, **options: Any) -> Any:
+        made.append(view.name)
+        return compile_view(view, *more, **options)
+
+    monkeypatch.setattr(native_views, "compile_view", noted)
+    monkeypatch.setattr(views, "LEAST", 30 * views.ENTRY)
+    text = TRAPPING.replace("[div.trunc(100, n - 3)]", "[n + len(k)]")
+    rows = [{"k": f"{i:>9999}", "n": i} for i in range(count)]
+    found = river.compile(text, "river").run({"r": rows})
+    assert found["o"].to_pylist() == [{"value": 9999 + i} for i in range(count)]
+    assert made == ["o"] * (count == 30)

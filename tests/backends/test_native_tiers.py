@@ -12,7 +12,9 @@ import pytest
 pytest.importorskip("llvmlite")
 
 import river
-from backends.native import NativeOperator, apart, compile_native, jit, shared, tiers
+from backends.multicore import views
+from backends.native import NativeOperator, apart, compile_native, jit, ranking, shared, tiers
+from backends.native import views as native_views
 from backends.native.apart import Order
 from backends.native.jit import OPTIMISATION, QUICK, Code, optimised
 from backends.native.tiers import AGAIN, BRIEF, STEADY, UNTIMED, Elsewhere, Improver, Tier, while_running
@@ -173,6 +175,33 @@ def test_a_run_on_much_has_optimised_code(monkeypatch: pytest.MonkeyPatch, rows:
     found = river.compile(text, "river").run({"x": Few([{"k": "a", "n": 1}])})
     assert found["y"].to_pylist() == [{"k": "a", "n": 81 + quick}]
     assert levels == [0 if quick else OPTIMISATION]
+
+
+def test_what_runs_when_the_inputs_have_ended_is_made_quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However much the inputs are, that is on a table, and mostly over before the code would be better."""
+    levels: dict[str, int] = {}
+    make = shared.machine_code
+
+    def made(text: str, level: int) -> bytes:
+        kinds = {"@places(": "rows", "@arrow.rank(": "order", "@encode(": "text", "@fire.item.0(": "operator"}
+        levels[next((kind for part, kind in kinds.items() if part in text), "")] = level
+        return make(text, level)
+
+    class Few(list[Any]):
+        """Rows that are said to be more."""
+
+        def __len__(self) -> int:
+            return tiers.LARGE
+
+    monkeypatch.setattr(shared, "machine_code", made)
+    monkeypatch.setattr(views, "LEAST", 0)
+    monkeypatch.setattr(ranking, "ranking", ranking.ranking.__wrapped__)
+    monkeypatch.setattr(native_views, "ranking", ranking.ranking)
+    text = "t: table sum[key: string] of ends: int;\nr: {k: string, n: int} = input;\nemit t[r.k] <- r.n + 7171;\n"
+    found = river.compile(text, "sawzall").run({"r": Few([{"k": "b", "n": 1}, {"k": "a", "n": 2}])})
+    assert found["t"].to_pylist() == [{"key": "a", "ends": 7173}, {"key": "b", "ends": 7172}]
+    assert levels["operator"] == OPTIMISATION
+    assert {levels["rows"], levels["order"]} == {QUICK}
 
 
 @pytest.mark.parametrize(

@@ -2590,6 +2590,22 @@ BLOCKS: Final = (
         "tests/backends/test_native_tiers.py::test_a_run_on_much_has_as_much_code_optimised_as_it_is_worth",
     ),
     Mutant(
+        "rows-by-memory",
+        "whether machine code makes the rows of a table depends on which worker came first to which entry",
+        "backends/multicore/views.py",
+        "            return ENTRY * entries(variable)\n",
+        "            return variable.memory\n",
+        "tests/backends/test_multicore_views.py::test_what_makes_rows_is_told_by_the_entries",
+    ),
+    Mutant(
+        "the-end-waits-for-better-code",
+        "a run on much has code optimised that runs once, on a small table, when the inputs have ended",
+        "backends/native/tiers.py",
+        '    if getattr(job, "ending", False):\n        return False\n',
+        "",
+        "tests/backends/test_native_tiers.py::test_what_runs_when_the_inputs_have_ended_is_made_quickly",
+    ),
+    Mutant(
         "two-columns-called-alike",
         "two columns of one source that are called alike are said to be of two sources",
         "frontends/sql/select_list.py",
