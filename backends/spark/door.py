@@ -16,6 +16,7 @@ Paper: River §2.4 (the platform is chosen late), §4.4 (mappers, reducers).
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cache, partial, reduce
 from importlib import import_module
 from inspect import signature
@@ -33,7 +34,7 @@ from river.driver import check_names, given_type, row_types, stamps, wholes
 from river.il.model import Stateless, instance_model
 from river.io import columnar
 from river.io.batches import Origin
-from river.io.schema import arrow_schema, columns
+from river.io.schema import arrow, arrow_schema, columns
 from river.lang import types as t
 from river.lang.scope import show
 from river.platform import here
@@ -63,6 +64,9 @@ def frames(
     check_names("input", 'on_spark({"NAME": frame})', graph.inputs, inputs, required=True)
     see_to_externs(graph, externs)
     door = _Door(graph, inputs, order_by, cache(lambda: _portable(graph, externs)), externs)
+    if endless := next((name for name, frame in inputs.items() if frame.isStreaming), None):
+        message = f"input `{endless}` is a DataFrame without end"
+        raise Rejected([Diagnostic("data-format", message, help="run the program with `write_stream`")])
     return {name: door.frame(name) for name in (*graph.outputs, *(view.name for view in graph.views))}
 
 
@@ -117,6 +121,7 @@ class _Door:
     program: Callable[[], task.ShippedProgram]
     given: Mapping[str, Callable[..., Any]]
     parts: dict[str, Frame] = field(factory=dict[str, Frame], init=False)
+    named: dict[str, Frame] = field(factory=dict[str, Frame], init=False)
 
     def __attrs_post_init__(self) -> None:
         strangers = [name for name in self.order_by if name not in self.graph.inputs]
@@ -127,6 +132,7 @@ class _Door:
             raise Rejected([Diagnostic("spark-order", message, help=help_)])
         for name in self.inputs:
             self.check(name)
+            self.named[name] = self.told_apart(name)
 
     def check(self, name: str) -> None:
         """Sees that an input's frame has the columns. Raises: Rejected."""
@@ -145,6 +151,32 @@ class _Door:
                 help_ = closest(column, frame.columns) or f"the columns are {known}"
                 raise Rejected([Diagnostic("spark-order", message, help=help_)])
 
+    def told_apart(self, name: str) -> Frame:
+        """An input's frame, whose columns have other names where Spark would not know which of two is meant.
+
+        Raises: Rejected("data-column") where the program wants both.
+        """
+        frame = self.inputs[name]
+        known: list[str] = frame.columns
+        alike = Counter(column.lower() for column in known)
+        if all(count == 1 for count in alike.values()):
+            return frame
+        if frame.sparkSession.conf.get("spark.sql.caseSensitive") == "true":
+            return frame
+        fields = (column for column, _ in columns(given_type(self.graph, name)))
+        wanted = dict.fromkeys((*fields, *self.order_by.get(name, ())))
+        lower = Counter(column.lower() for column in wanted if column in known)
+        if twice := [column for column in wanted if lower[column.lower()] > 1]:
+            message = f"the columns `{twice[0]}` and `{twice[1]}` are one for Spark"
+            help_ = "rename one of them, in the program and in the DataFrame"
+            raise Rejected([Diagnostic("data-column", message, place=name, help=help_)])
+        return frame.toDF(
+            *(
+                column if column in wanted or alike[column.lower()] == 1 else f"river_other_{number}"
+                for number, column in enumerate(known)
+            )
+        )
+
     def frame(self, output: str) -> Frame:
         """That of an output."""
         found = relation(self.graph, output)
@@ -156,8 +188,8 @@ class _Door:
         found = kernels.parts_of(self.graph, output)
         if found is not None:
             if found.input not in self.parts:
-                self.parts[found.input] = self.plain(found.input).mapInArrow(
-                    partial(kernels.reduced, text), PARTS
+                self.parts[found.input] = _mapped(
+                    self.plain(found.input), partial(kernels.reduced, text), PARTS
                 )
             number = kernels.variable_of(self.graph, output)
             one = self.parts[found.input].where(f"{VARIABLE} = {number}").repartition(1)
@@ -167,13 +199,24 @@ class _Door:
             frame = self.plain(name)
             if self.graph.queues[name].by is not None:
                 frame = frame.sortWithinPartitions(*map(sql.name, self.order(name, output)))
-            return frame.mapInArrow(partial(kernels.apart, text), schema)
+            return _mapped(frame, partial(kernels.apart, text), schema)
         alone = without_others(self.graph, output) if output in self.graph.outputs else None
         found = None if alone is None else division(alone, output)
-        if alone is not None and found is not None:
+        if alone is not None and found is not None and self.alike(found):
             text = OutputWork(_portable(alone, self.given), output, tuple(self.given)).text()
-            return self.divided(output, found).mapInArrow(partial(kernels.keyed, text), schema)
-        return self.ordered(output).mapInArrow(partial(kernels.whole, text), schema)
+            return _mapped(self.divided(output, found), partial(kernels.keyed, text), schema)
+        return _mapped(self.ordered(output), partial(kernels.whole, text), schema)
+
+    def alike(self, found: Partitioning) -> bool:
+        """Whether Spark's keys of several inputs are equal where the program's are: of times and dates it is only within a type.
+
+        It takes those without a zone for times in the zone of the session.
+        """
+        kinds = {name: dict(self.named[name].dtypes) for name in found.columns}
+        of_keys = zip(
+            *([kinds[name][key] for key in keys] for name, keys in found.columns.items()), strict=True
+        )
+        return all(len({*each} & {"date", "timestamp", "timestamp_ntz"}) < 2 for each in of_keys)
 
     def apart(self, output: str) -> bool:
         """Whether an output is made of one input, row by row."""
@@ -210,7 +253,7 @@ class _Door:
         keys = found.keys if isinstance(found, Summed) and not found.conditions else ()
         behind: list[_Check] = []
         record = isinstance(given_type(self.graph, name), t.Record)
-        frame = self.inputs[name] if record else self.plain(name)
+        frame = self.named[name] if record else self.plain(name)
         kinds = dict(frame.dtypes)
         schema = _columns(frame)
         before: list[_Check] = []
@@ -240,7 +283,7 @@ class _Door:
 
     def plain(self, name: str) -> Frame:
         """The columns of an input that the program has, in any order of rows."""
-        frame, type_ = self.inputs[name], given_type(self.graph, name)
+        frame, type_ = self.named[name], given_type(self.graph, name)
         wanted = [column for column, _ in columns(type_)]
         if not isinstance(type_, t.Record) and len(frame.columns) == 1:
             return frame.toDF(*wanted)
@@ -275,13 +318,18 @@ class _Door:
         return frame.repartition(*keys).sortWithinPartitions(*order)
 
     def last(self) -> Frame:
-        """The last instant of all inputs that have time stamps, which is how far time goes for each of them."""
+        """The last instants of the inputs that have time stamps, each in a column: time goes as far for each of them.
+
+        Spark has several types of times, and would make them one by the zone of the session.
+        """
         timed = {name: by for name in self.graph.inputs if (by := self.graph.queues[name].by) is not None}
-        (first, by), *others = timed.items()
-        frame = self.plain(first).groupBy().agg({by: "max"}).toDF(LAST)
-        for name, by in others:
-            frame = frame.unionAll(self.plain(name).groupBy().agg({by: "max"}).toDF(LAST))
-        return frame.groupBy().agg({LAST: "max"}).toDF(LAST) if others else frame
+        found: Frame = None
+        for number, (name, by) in enumerate(timed.items()):
+            column = f"{LAST}_{number}"
+            stamps_ = self.plain(name).selectExpr(f"{sql.name(by)} as {column}")
+            one = stamps_.groupBy().agg({column: "max"}).toDF(column)
+            found = one if found is None else found.crossJoin(one)
+        return found
 
     def ordered(self, output: str) -> Frame:
         """All rows of all inputs in one partition, one input after the other, each in its order."""
@@ -301,7 +349,7 @@ class _Door:
 
     def tagged(self, names: Sequence[str], keys: Mapping[str, Sequence[str]]) -> list[Frame]:
         """The rows of each input, with its number and a column for those of each."""
-        kinds = [self.plain(name).schema.simpleString() for name in names]
+        kinds = [_spelled(self.plain(name).schema) for name in names]
         tagged: list[Frame] = []
         for number, name in enumerate(names):
             fields = ", ".join(map(sql.name, self.plain(name).columns))
@@ -319,6 +367,28 @@ class _Door:
             for column in self.order(name, output)
         ]
         return [NUMBER, *order]
+
+
+def _mapped(frame: Frame, function: Any, schema: Any) -> Frame:
+    """The rows that a function makes of those of a frame. PySpark's `mapInArrow` takes dots in the names of columns for paths."""
+    names: list[str] = frame.columns
+    if any(sign in name for name in names for sign in ".`"):
+        frame = frame.toDF(*(f"river_column_{number}" for number in range(len(names))))
+        function = partial(kernels.renamed, names, function)
+    return frame.mapInArrow(function, schema)
+
+
+def _spelled(type_: Any) -> str:
+    """A type of Spark's as its expressions have it, whatever the names in it."""
+    match type_.typeName():
+        case "struct":
+            return f"struct<{', '.join(f'{sql.name(each.name)}: {_spelled(each.dataType)}' for each in type_.fields)}>"
+        case "array":
+            return f"array<{_spelled(type_.elementType)}>"
+        case "map":
+            return f"map<{_spelled(type_.keyType)}, {_spelled(type_.valueType)}>"
+        case _:
+            return type_.simpleString()
 
 
 def _union(frames: Sequence[Frame]) -> Frame:
@@ -411,10 +481,27 @@ def frame_schema(type_: t.Type) -> Any:
 
 
 def _columns(frame: Frame) -> Any:
-    """The columns of a frame, as Arrow has them. Newer versions of PySpark want to be told where times are shown."""
+    """The columns of a frame, as Arrow has them; those that it does not have as columns of nulls.
+
+    Newer versions of PySpark want to be told where times are shown.
+    """
     function = _types().to_arrow_schema
     where = {"timezone": "UTC"} if "timezone" in signature(function).parameters else {}
-    return function(frame.schema, **where)
+    try:
+        return function(frame.schema, **where)
+    except _unsupported():
+        pa = arrow()
+        found: list[Any] = []
+        for each in frame.schema.fields:
+            try:
+                found += function(type(frame.schema)([each]), **where)
+            except _unsupported():
+                found.append(pa.field(each.name, pa.null()))
+        return pa.schema(found)
+
+
+def _unsupported() -> type[Exception]:
+    return import_module("pyspark.errors").PySparkTypeError
 
 
 def _types() -> Any:

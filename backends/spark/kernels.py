@@ -59,7 +59,7 @@ NUMBER: Final = "river_input"
 """The column that tells to which input a row belongs, by its number, where there are several."""
 
 LAST: Final = "river_last"
-"""The column that holds the last instant of the whole input, where a part of it is run by itself."""
+"""What the columns are called that hold the last instants of whole inputs, where a part of them is run by itself."""
 
 VARIABLE: Final = "variable"
 """The column that tells which variable a part is of, by its number in the graph."""
@@ -120,19 +120,27 @@ def whole(text: str, batches: Iterable[Any]) -> Iterator[Any]:
 
 
 def keyed(text: str, batches: Iterable[Any]) -> Iterator[Any]:
-    """The output's rows for those rows of inputs, in their order, that have certain keys; `LAST` says how far time goes."""
+    """The output's rows for those rows of inputs, in order, that have certain keys; columns `LAST` say how far time goes."""
     found = [batch for batch in batches if batch.num_rows]
     if not found:
         return
     work = OutputWork.read(text)
-    until = _instant(found[0].column(LAST)[0]) if LAST in found[0].schema.names else None
+    lasts = (found[0].column(name)[0] for name in found[0].schema.names if name.startswith(LAST))
+    until = max((_instant(each) for each in lasts if each.is_valid), default=None)
     yield from _ran(work, _by_input(work, found), until)
 
 
 def _instant(value: Any) -> int:
     """A time stamp as a number: ticks, or microseconds."""
-    kind = arrow("types")
-    return value.as_py() if kind.is_integer(value.type) else value.cast(arrow().int64()).as_py()
+    pa, kind = arrow(), arrow("types")
+    if kind.is_date(value.type):
+        value = value.cast(pa.timestamp("us"))
+    return value.as_py() if kind.is_integer(value.type) else value.cast(pa.int64()).as_py()
+
+
+def renamed(names: Sequence[str], function: Any, batches: Iterable[Any]) -> Iterator[Any]:
+    """What a function makes of batches, whose columns have other names for it."""
+    return function(batch.rename_columns(names) for batch in batches)
 
 
 def _by_input(work: OutputWork, batches: Sequence[Any]) -> dict[str, Any]:

@@ -16,6 +16,8 @@ from river.il.annotations import row_type
 from river.il.trees import Same
 from river.lang import typed
 from river.lang import types as t
+from river.lang.evaluate import evaluate_const
+from river.lang.operations import OPERATIONS, traps_of
 from river.lang.trees import effect, nodes
 from river.lang.values import BOUNDS
 
@@ -103,8 +105,12 @@ def _sends(over: typed.Expr) -> typed.Branch:
 
 
 def _shape(tree: object) -> Any:
-    """A tree without names and types."""
+    """A tree without names and types. Of a constant that is made of another one, as times are of numbers, it has the value."""
     match tree:
+        case typed.Apply(type_, _, (typed.Literal(),)) if type_ in BOUNDS and not traps_of(
+            OPERATIONS[tree.operation], tuple(arg.type for arg in tree.args), type_
+        ):
+            return _shape(typed.Literal(type_, evaluate_const(tree)))
         case typed.Node():
             parts = [each.name for each in fields(type(tree)) if each.name not in _APART]
             return (type(tree).__name__, *(_shape(getattr(tree, name)) for name in parts))

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
@@ -791,6 +791,100 @@ def test_several_frames(users: Any) -> None:
         users.conf.set("spark.sql.shuffle.partitions", before)
     expected = compiled.run({"a": a, "b": b})
     assert rows == {name: sorted(map(str, expected[name].to_pylist())) for name in "opq"}
+
+
+NAMED = """
+s: {"a b": time; "x.y": string; "q`q": int} stream by "a b";
+t: {"a.b": time; "x.y": string} stream by "a.b";
+output o: relation = select s."x.y", "q`q" from s[range 3 seconds], t[range 3 seconds] where s."x.y" = t."x.y";
+output p: relation = select s."x.y", "q`q" from s[range 3 seconds], t[range 3 seconds] where s."x.y" <= t."x.y";
+output q: stream = select istream "q`q" from s[now] where "q`q" > 4;
+"""
+
+
+def test_columns_of_frames_may_be_called_anything(users: Any) -> None:
+    """Also one like another, which the program does not want, or of a type that Arrow does not have."""
+    compiled = river.compile(NAMED, "cql")
+    s = [{"a b": datetime.fromtimestamp(n, UTC), "x.y": "abcde"[n % 5], "q`q": n} for n in range(9)]
+    t = [{"a.b": datetime.fromtimestamp(n, UTC), "x.y": "abcde"[n * n % 5]} for n in range(9)]
+    frames = {
+        "s": users.createDataFrame(
+            [(*row.values(), 0) for row in s], "`a b` timestamp, `x.y` string, `q``q` long, `Q``q` int"
+        ),
+        "t": users.createDataFrame([(*row.values(),) for row in t], "`a.b` timestamp, `x.y` string"),
+    }
+    frames["t"] = frames["t"].selectExpr("*", "make_interval(1, 2) as m")
+    found = {name: frame.toArrow().to_pylist() for name, frame in compiled.on_spark(frames).items()}
+    expected = compiled.run({"s": s, "t": t})
+    assert {name: in_any_order(rows) for name, rows in found.items()} == {
+        name: in_any_order(expected[name].to_pylist()) for name in found
+    }
+
+
+def in_any_order(rows: list[dict[str, Any]]) -> list[str]:
+    """Rows with times as numbers, since zones have two names."""
+    told = ({k: v.timestamp() if isinstance(v, datetime) else v for k, v in row.items()} for row in rows)
+    return sorted(map(str, told))
+
+
+DATED = """
+a: {ts: time; k: int; at: time} stream by ts;
+b: {ts: time; k: int; at: time} stream by ts;
+output o: relation = select a.k, b.ts as u from a[range 1 hour], b[range 1 hour] where a.k = b.k;
+output p: relation = select a.at, a.k from a[range 30 hours], b[range 30 hours] where a.at = b.at;
+output q: relation = select k, count(*) as n from b[range 1 day] group by k;
+"""
+
+
+@pytest.mark.parametrize("kinds", [("timestamp", "timestamp_ntz"), ("timestamp_ntz", "date")])
+def test_times_of_several_types_and_zones_are_the_same_times(users: Any, kinds: tuple[str, str]) -> None:
+    """What has no zone is in UTC, whatever zone the session shows: time goes on as far, and equal keys meet."""
+    compiled = river.compile(DATED, "cql")
+    day = datetime(2024, 3, 1, tzinfo=UTC)
+    a = [
+        {"ts": day + timedelta(days=n // 3), "k": n % 5, "at": day + timedelta(days=n % 4)} for n in range(9)
+    ]
+    b = [
+        {"ts": day + timedelta(days=n // 2), "k": n % 4, "at": day + timedelta(days=n % 3)} for n in range(9)
+    ]
+    settings = {
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "5",
+        "spark.sql.adaptive.enabled": "false",
+    }
+    before = {name: users.conf.get(name) for name in settings}
+    for name, value in settings.items():
+        users.conf.set(name, value)
+    try:
+        frames = {}
+        for name, rows, kind in zip("ab", (a, b), kinds, strict=True):
+            frame = users.createDataFrame(rows, "ts timestamp, k long, at timestamp")
+            frames[name] = frame.selectExpr(
+                f"cast(ts as {kind}) as ts", "k", f"cast(at as {kind}) as at"
+            ).cache()
+            frames[name].count()
+        users.conf.set("spark.sql.session.timeZone", "Asia/Kolkata")
+        found = {name: frame.toArrow().to_pylist() for name, frame in compiled.on_spark(frames).items()}
+    finally:
+        for name, value in before.items():
+            users.conf.set(name, value)
+    expected = compiled.run({"a": a, "b": b})
+    assert {name: in_any_order(rows) for name, rows in found.items()} == {
+        name: in_any_order(expected[name].to_pylist()) for name in found
+    }
+
+
+def test_frames_that_do_not_fit_are_told_before_any_job(users: Any) -> None:
+    compiled = river.compile(ONE, "cql")
+    endless = users.readStream.format("rate").load().selectExpr("value as ts", "value as v")
+    twice = users.createDataFrame([(1, 2, 3)], "ts long, v long, V long")
+    for frame, order_by, code in ((endless, {}, "data-format"), (twice, {"s": ["V"]}, "data-column")):
+        with pytest.raises(Rejected) as refused:
+            compiled.on_spark({"s": frame}, order_by=order_by)
+        assert [each.code for each in refused.value.diagnostics] == [code]
+
+
+ONE = "s: {ts: int; v: int} stream by ts; output o: relation = select v from s[now];"
 
 
 def test_a_row_of_a_frame_that_is_wrong_is_told_of_in_what_spark_says(users: Any) -> None:

@@ -77,6 +77,8 @@ def asked(text: str, table: pa.Table) -> pa.Table:
 class Frame:
     """A DataFrame of PySpark's, as far as plans of one input use it: partitions of Arrow rows."""
 
+    isStreaming = False  # noqa: N815 - the name is pyspark's
+
     def __init__(self, parts: list[pa.Table], random: Random) -> None:
         self.parts = parts
         self.random = random
@@ -480,6 +482,8 @@ def test_by_which_columns_an_input_is_divided():
         "stream = rstream(select k, count(*) as n from t[range 3] group by k);": None,  # told at instants of others
     }
     assert {query: divided(river.compile(stream + query, "cql"))["o"] for query in queries} == queries
+    timed = "t: {ts: time; k: int} stream by ts; output o: relation = select k, count(*) as n from t[range 3 seconds] group by k;"
+    assert divided(river.compile(timed, "cql")) == {"o": ("k",)}
     two = "a: {ts: int; k: int; v: int} stream by ts; b: {ts: int; w: int; j: int} stream by ts; output o: "
     joins = {
         "relation = select a.k, a.v, b.w from a[range 3], b[now] where a.k = b.j;": "a.k, b.j",
