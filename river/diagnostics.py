@@ -65,7 +65,9 @@ def closest(name: str, names: Iterable[str]) -> str | None:
     """A help line naming the candidate nearest to `name`, or None when nothing is near."""
     from difflib import get_close_matches
 
-    near = get_close_matches(name, list(names), n=1)
+    known = list(names)
+    same = [each for each in known if each.casefold() == name.casefold()]
+    near = same or get_close_matches(name, known, n=1)
     return f"did you mean `{near[0]}`?" if near else None
 
 

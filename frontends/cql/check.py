@@ -498,8 +498,11 @@ class _Checker:
         window = source.window if isinstance(source, c.Windowed) else None
         if found.kind == "relation":
             if window is not None:
-                message = f"`{source.name}` is a relation: only streams are seen through windows"
-                raise self.report.error("cql-window-on-relation", message, window.span)
+                inner = self.decls[source.name].inner if source.name in self.decls else False
+                what = "this query" if inner else f"`{source.name}`"
+                message = f"{what} is a relation: only streams are seen through windows"
+                hint = "what comes into it is a stream: `from istream(select ...) [...]`"
+                raise self.report.error("cql-window-on-relation", message, window.span, hint)
             return ty.Source(source.name, source.label, found.row, None, found.closed, span=source.span)
         view: ty.Window = ty.Unbounded(span=source.span)
         if window is not None:

@@ -80,11 +80,24 @@ def shown(text: object) -> str:
     return spelled if len(spelled) <= 60 else spelled[:57] + "..."
 
 
+_IN_WORDS: Final[dict[Type, str]] = {
+    I64: "a whole number",
+    F64: "a number",
+    BOOL: "`true` or `false`",
+    TIME: "a time",
+}
+"""Types that each language calls in its own way."""
+
+
 def wrong(value: object, type_: Type) -> Mismatch:
     """The mismatch of a value that is of another kind than `type_`."""
     blank = isinstance(value, str) and value != value.strip()
     hint = "there are blanks around it" if blank else None
-    return Mismatch("data-type", f"{shown(value)} is not a `{show(type_)}`", help=hint)
+    if isinstance(value, str) and type_ == TIME and not blank:
+        hint = "write it as in `2024-01-31 12:00:00`"
+    return Mismatch(
+        "data-type", f"{shown(value)} is not {_IN_WORDS.get(type_) or f'a `{show(type_)}`'}", help=hint
+    )
 
 
 def without_unit(value: object, type_: Type) -> Mismatch:

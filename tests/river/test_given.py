@@ -154,7 +154,7 @@ def test_folders_that_say_something_wrong(tmp_path: Path) -> None:
         assert (found.code, found.place.startswith(str(home))) == ("data-partition", True)
         return f"{found.message}; {found.help}"
 
-    assert "`k=x`: 'x' is not a `i64`" in said("k=1", "k=x")
+    assert "`k=x`: 'x' is not a whole number" in said("k=1", "k=x")
     assert "out of the range" in said("k=99999999999999999999")
     assert "no value, and `k` is not optional; declare it as `i64?`" in said(f"k={NULL}")
     assert "`k=` says no value" in said("k=")

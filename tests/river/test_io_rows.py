@@ -255,7 +255,28 @@ def test_an_error_reads_well() -> None:
     with pytest.raises(Rejected) as caught:
         read("a,b\n1,x\nq,y\n", AB)
     (diagnostic,) = caught.value.diagnostics
-    assert render(diagnostic) == "<in>:3:1: error[data-type]: field `a`: 'q' is not a `i64`"
+    assert render(diagnostic) == "<in>:3:1: error[data-type]: field `a`: 'q' is not a whole number"
+
+
+@pytest.mark.parametrize(
+    ("text", "type_", "reason", "help_line"),
+    [
+        ("a\nyes\n", t.BOOL, "field `a`: 'yes' is not `true` or `false`", None),
+        ("a\n1,5\n".replace(",", "'"), t.F64, 'field `a`: "1\'5" is not a number', None),
+        (
+            "a\n1700000000\n",
+            t.TIME,
+            "field `a`: '1700000000' is not a time",
+            "write it as in `2024-01-31 12:00:00`",
+        ),
+        ("A\n1\n", I64, "there is no column `a`", "did you mean `A`?"),
+    ],
+)
+def test_types_are_told_in_words(text: str, type_: t.Type, reason: str, help_line: str | None) -> None:
+    with pytest.raises(Rejected) as caught:
+        read(text, t.Record((("a", type_),)))
+    (found,) = caught.value.diagnostics
+    assert (found.message, found.help) == (reason, help_line)
 
 
 def test_rows_around_errors_keep_their_order() -> None:
@@ -389,7 +410,7 @@ def test_dead_letters_say_everything(tmp_path: Path) -> None:
         ("in", "<in>", 5, "2,\udcff"),
         ("in", "<in>", 1, "3,x"),
     ]
-    assert letters[0]["reason"] == "field `a`: 'q' is not a `i64`"
+    assert letters[0]["reason"] == "field `a`: 'q' is not a whole number"
     assert refusals.count() == refusals.count("in") == 3
     assert refusals.count("in", "data-utf8") == 1
     (warning,) = refusals.report()
