@@ -15,21 +15,22 @@ from contextlib import nullcontext, suppress
 from functools import partial
 from os import PathLike, environ, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from backends.spark import epoch as tasks
 from backends.spark import parts as small
 from backends.spark import task
 from backends.spark.channels import EACH, GROUPS, read_groups, united
 from backends.spark.door import streamed
-from backends.spark.epoch import EpochErrand, EpochTelling, heard, together, told
+from backends.spark.epoch import EpochErrand, EpochTelling, drop, heard, of_shares, together, told
 from backends.spark.jobs import EXCHANGE, TOLD, tellings, tellings_of_channels, told_by
+from backends.spark.keys import Partitioning
 from backends.spark.lower import by_channel
 from backends.spark.manifests import AGAIN, SPARK, Manifests
 from backends.spark.parts import GivenFile, portions
 from backends.spark.run import POLL, watched
 from backends.spark.session import REMOTE, session
-from backends.spark.ways import apart
+from backends.spark.ways import InParts, RowByRow, apart
 from river.backend import Summary
 from river.classes import define, evolve, field, frozen
 from river.diagnostics import Diagnostic, Note, Rejected, Severity
@@ -105,13 +106,14 @@ def follow(backend: Spark, compiled: Compiled, job: Job) -> Results:
     inner = [folder for folder, _, by in places.outputs.values() if by]
     if places.letters is not None:
         written[""] = places.letters
-    division = apart(plan.graph, skips=job.on_error.action != "stop")
-    keys: Mapping[str, tuple[str, ...]] = {} if isinstance(division, str) else division.columns
+    division = apart(plan, skips=job.on_error.action != "stop")
+    keys: Mapping[str, tuple[str, ...]] = division.columns if isinstance(division, Partitioning) else {}
+    shares = "tables" if isinstance(division, InParts) else "rows" if isinstance(division, RowByRow) else ""
     groups = max(GROUPS, EACH * plan.workers) if keys else 1
     manifests = Manifests(job.checkpoint, identity, places=written, inner=inner, groups=groups)
     manifests.open()
     try:
-        run = _Run(compiled, job, plan, places, keys, manifests)
+        run = _Run(compiled, job, plan, places, keys, shares, manifests)
         if manifests.complete:
             return run.results(began, again=True)
         run.through()
@@ -266,7 +268,7 @@ def _made(what: str, path: str | PathLike[str]) -> Path:
 
 @define(eq=False)
 class _Run:
-    """A run between its first and last epoch. `keys`: the columns by which inputs are divided, if they are.
+    """A run between its first and last epoch. `keys`: the columns by which inputs are divided, if any; `shares`: see errands.
 
     `lock` is held while an epoch is run or the end is decided. `alone`: one task reads an epoch, since in one that several have
     read there was something wrong, which may be in all of them.
@@ -277,6 +279,7 @@ class _Run:
     plan: Plan
     places: _Places
     keys: Mapping[str, tuple[str, ...]]
+    shares: Literal["", "rows", "tables"]
     manifests: Manifests
     live: Live = field(init=False)
     figures: _Figures = field(init=False)
@@ -472,7 +475,8 @@ class _Run:
         telling = self._told(spark, errand, rows)
         if telling.again and not telling.refused:
             self._alone = True
-            telling = self._told(spark, evolve(errand, portion=0), rows)
+            channels = 1 if self.shares else errand.channels
+            telling = self._told(spark, evolve(errand, portion=0, channels=channels), rows)
         if telling.refused:
             raise Rejected(telling.refused)
         self.remarks = telling.remarks
@@ -510,7 +514,9 @@ class _Run:
     ) -> EpochErrand:
         options, job, last = self.plan.options, self.job, self.manifests.last
         states = self.manifests.states.absolute()
-        channels = self._channels(files, streamed)
+        channels, portion = self._channels(files, streamed), self._portion(files, streamed)
+        if self.shares and not portion:
+            channels = 1
         return EpochErrand(
             task.portable(self.plan),
             self.manifests.run,
@@ -532,14 +538,15 @@ class _Run:
             self.keys,
             self.manifests.groups,
             channels,
-            self._portion(files, streamed) if channels > 1 else 0,
+            portion if channels > 1 else 0,
+            self.shares,
         )
 
     def _channels(self, files: Mapping[str, tuple[GivenFile, ...]], streamed: tuple[str, ...]) -> int:
         """How many tasks have the groups of keys. Nobody knows how many rows a stream brings."""
-        most = min(self.plan.workers, self.manifests.groups)
+        most = self.plan.workers if self.shares else min(self.plan.workers, self.manifests.groups)
         if streamed or most == 1:
-            return most
+            return 1 if self.shares else most
         states = (self.manifests.states / file for file in self.manifests.last.states)
         size = sum(file.size for found in files.values() for file in found)
         size += sum(path.stat().st_size for path in states if path.exists())
@@ -570,7 +577,12 @@ class _Run:
         stopping = self.job.options.stopping
         options = evolve(self.job.options, stopping=lambda: self._halted or stopping())
         watched(spark, job, f"epoch {errand.number}", options)
-        return together(found)
+        if not errand.shares or errand.channels == 1:
+            return together(found)
+        telling = of_shares(errand, found)
+        if telling.again or telling.refused:
+            drop(errand, found)
+        return telling
 
     @staticmethod
     def _texts(spark: Session, errand: EpochErrand, rows: Any) -> list[str]:
@@ -579,6 +591,8 @@ class _Run:
             partial(each, errand.text()) for each in (tasks.epoch, tasks.read, tasks.channel)
         )
         match rows:
+            case None if errand.shares and errand.channels > 1:
+                return tellings(spark, errand.channels, partial(tasks.apart, errand.text()))
             case None if errand.portion:
                 count, read = (
                     len(portions(errand.files, errand.portion)),

@@ -2,9 +2,10 @@
 
 They are bodies of `mapInArrow`; their first argument is the errand as text. Where the inputs are divided by key one task reads
 what came and divides it, or several read portions of it, and one for each channel runs the program for the groups of keys that
-are its own (`channels`). Files of outputs and the state get names that carry epoch, channel and attempt, and nothing is renamed:
-what a task has written counts when the driver's manifest names it, and never otherwise, however late the task comes. Nothing is
-raised for rows that are wrong or for a trap, which would come again.
+are its own (`channels`). Where rows are taken one by one, or accumulated, each task has a share of what came and a state of its
+own (`apart`). Files of outputs and the state get names that carry epoch, channel and attempt, and nothing is renamed: what a task
+has written counts when the driver's manifest names it, and never otherwise, however late the task comes. Nothing is raised for
+rows that are wrong or for a trap, which would come again.
 
 Paper: River §4.6.
 """
@@ -32,7 +33,7 @@ from backends.spark.channels import (
     write_named,
 )  # fmt: skip
 from backends.spark.delivery import hand_over
-from backends.spark.kernels import ready, tagged
+from backends.spark.kernels import combined, ready, tagged
 from backends.spark.parts import GivenFile, portions
 from backends.spark.parts import read as read_part
 from backends.spark.rowwise import imported
@@ -43,7 +44,9 @@ from river.backend import Options
 from river.checkpoint import Checkpoint, Keeper, Snapshot
 from river.classes import define, evolve, field, frozen
 from river.diagnostics import Diagnostic, Note, Rejected, Severity
-from river.driver import CountedSink, Job, Writer, open_input, row_types, trap_diagnostic, wholes
+from river.driver import CountedSink, Job, Writer, open_input, row_types, trap_diagnostic, traps_told, wholes
+from river.il.combine import start
+from river.il.partial import Partial, partial
 from river.io import deltas
 from river.io.atomic import settle_folder
 from river.io.errors import OnError, Refusals, unwritable
@@ -64,9 +67,20 @@ if TYPE_CHECKING:
     from backends.native.batch import Batch
     from river.backend import Items, Rows, Summary
     from river.driver import Compiled
+    from river.il.graph import Graph
     from river.io.columnar import Share
 
-__all__ = ["EpochErrand", "EpochTelling", "channel", "epoch", "read", "read_portions"]
+__all__ = [
+    "EpochErrand",
+    "EpochTelling",
+    "apart",
+    "channel",
+    "drop",
+    "epoch",
+    "of_shares",
+    "read",
+    "read_portions",
+]
 
 STATE: Final = ".state"
 ORDER: Final = ".order"
@@ -76,12 +90,14 @@ ORDER: Final = ".order"
 class EpochErrand:
     """What tasks are to do for epoch `number` of the run `run`.
 
-    `files`: what came of each input, in order; `more`: the inputs of which more may come. `order`, `before`: what the epoch
+        `files`: what came of each input, in order; `more`: the inputs of which more may come. `order`, `before`: what the epoch
     before left, none at the beginning: how far the inputs have been read, and the state by channel. `outputs`: folder and format
     of each, and the columns by which it is divided; `states`: the folder for the state. `letters`: where rows go that are wrong,
     None: nowhere. `streamed`: the inputs whose rows the task that reads is given. `keys`: the columns by which each input is
     divided among `groups`, which `channels` have; empty where the state is in one piece. `portion`: about how many bytes of the
-    files a task reads, 0: one task reads them all. The rest: see `river.backend.Options` and `Job`.
+    files a task reads, 0: one task reads them all. `shares`: rows may go to any channel, since they are taken one by one ("rows")
+    or accumulated ("tables"): each has some of the portions, and a state of its own of what is accumulated. The rest: see
+    `river.backend.Options` and `Job`.
     """
 
     program: ShippedProgram
@@ -105,6 +121,7 @@ class EpochErrand:
     groups: int = 1
     channels: int = 1
     portion: int = 0
+    shares: Literal["", "rows", "tables"] = ""
 
     def text(self) -> str:
         """As JSON."""
@@ -112,7 +129,7 @@ class EpochErrand:
         return json.dumps([
             self.program.text, self.program.namespaces, self.run, self.number, files, self.more, self.order, self.before,
             self.outputs, self.states, self.letters, self.on_error, self.until, self.lateness, self.externs, self.native,
-            self.batch, self.streamed, self.keys, self.groups, self.channels, self.portion,
+            self.batch, self.streamed, self.keys, self.groups, self.channels, self.portion, self.shares,
         ])  # fmt: skip
 
     @staticmethod
@@ -133,18 +150,19 @@ class EpochErrand:
             groups,
             channels,
             portion,
+            shares,
         ) = rest
         given = {name: tuple(GivenFile.of(cells) for cells in found) for name, found in files.items()}
         places = {name: (folder, format_, tuple(by)) for name, (folder, format_, by) in outputs.items()}
         return EpochErrand(
             ShippedProgram(program, tuple(namespaces)), run, number, given, tuple(more), order, tuple(before), places, states,
             letters, on_error, until, lateness, tuple(externs), native, batch, tuple(streamed),
-            {name: tuple(columns) for name, columns in keys.items()}, groups, channels, portion,
+            {name: tuple(columns) for name, columns in keys.items()}, groups, channels, portion, shares,
         )  # fmt: skip
 
     def name(self, channel: int, attempt: str, suffix: str) -> str:
         """The name of a file that this attempt writes."""
-        return f"{self.run}-{self.number:09}-{channel}-{attempt}{suffix}"
+        return f"{self.run}-{self.number:09}-{channel:04}-{attempt}{suffix}"
 
     def options(self) -> Options:
         """How the program runs in a task."""
@@ -317,8 +335,52 @@ def epoch(text: str, batches: Iterable[Any]) -> Iterator[Any]:
     work = _Work(errand)
 
     with work.trying(), _came(work, given) as reading:
-        work.run_whole(reading)
+        work.run_whole(reading.sequels | reading.relations)
     yield work.told()
+
+
+def apart(text: str, batches: Iterable[Any]) -> Iterator[Any]:
+    """Runs the program on shares of what came, whose numbers are given, each from the state that belongs to it.
+
+    Where anything is wrong in one, all is to be read again: what is wrong is for one task to say, which reads all in order.
+    """
+    errand = EpochErrand.read(text)
+    (name,) = _tuned(errand).graph.inputs
+    pieces = portions(errand.files, errand.portion)
+    for number in (int(each) for batch in batches for each in batch.column(0).to_pylist()):
+        first, behind = (len(pieces) * each // errand.channels for each in (number, number + 1))
+        ours = [(file, share) for found in pieces[first:behind] for _, file, share in found]
+        work = _Work(errand, EpochTelling(number))
+        well = False
+        with work.trying():
+            work.run_whole({name: _portion(errand, name, ours, work.telling)})
+            well = True
+        if not well:
+            work.telling = EpochTelling(number, again=True)
+        yield work.told()
+
+
+def of_shares(errand: EpochErrand, tellings: Iterable[EpochTelling]) -> EpochTelling:
+    """What the tasks tell that have shares, as one; keeps how far the inputs have been read."""
+    in_order = sorted(tellings, key=lambda each: each.channel)
+    work = _Work(errand)
+    with work.trying():
+        work.join(in_order)
+    for each in in_order:
+        work.telling.add(each)
+    return work.telling
+
+
+def drop(errand: EpochErrand, tellings: Iterable[EpochTelling]) -> None:
+    """Removes what tasks have written that does not count."""
+    for each in tellings:
+        files = [
+            Path(errand.outputs[name][0]) / file for name, found in each.files.items() for file, _ in found
+        ]
+        files += [Path(errand.states) / file for file, _ in each.states]
+        for path in files:
+            with suppress(OSError):  # what stays is removed when the run goes on
+                path.unlink(missing_ok=True)
 
 
 def read(text: str, batches: Iterable[Any]) -> Iterator[Any]:
@@ -360,9 +422,12 @@ def _portion(
     """The rows of one input in parts of its files, of which it is told how many there are, and from when to when."""
     queue = _tuned(errand).graph.queues[name]
     key = queue.key()
-    assert key is not None  # noqa: S101 - else the state is in one piece
     for file, share in pieces:
         for batch in (each for each in read_part(file, queue, share) if len(each)):
+            if key is None:
+                telling.read[name] = telling.read.get(name, 0) + len(batch)
+                yield batch
+                continue
             first, last = batch.number(key, 0), batch.number(key, len(batch) - 1)
             begun, given = telling.reached.get(name, (first, first))
             telling.again = telling.again or (given is not None and first < given)
@@ -445,8 +510,8 @@ def _tuned_for(program: ShippedProgram) -> Compiled:
 
 
 def _tuned(errand: EpochErrand) -> Compiled:
-    """The program as it runs in a task: on one core."""
-    return _tuned_for(errand.program)
+    """The program as it runs in a task: on one core; with the operators whose variables the plan has found to be combined."""
+    return ready(errand.program) if errand.shares else _tuned_for(errand.program)
 
 
 class _PartKeeper(Keeper):
@@ -626,7 +691,8 @@ class _Work:
                 given = telling.reached[name][1]
                 telling.again = telling.again or (given is not None and first is not None and first < given)
                 telling.reached[name] = last, last
-                telling.read[name] = telling.read.get(name, 0) + each.read[name]
+            for name, rows in each.read.items():
+                telling.read[name] = telling.read.get(name, 0) + rows
         if errand.more and not telling.channel and not telling.again:
             none = Snapshot()
             orders = {
@@ -638,16 +704,61 @@ class _Work:
 
     # -- the program
 
-    def run_whole(self, reading: _Reading) -> None:
-        """Runs the program on all rows, as they are read. Raises: Rejected."""
-        graph = _tuned(self.errand).graph
+    def run_whole(self, sources: Mapping[str, Any]) -> None:
+        """Runs the program on all rows of sources, as they are read. Raises: Rejected."""
+        errand, graph = self.errand, _tuned(self.errand).graph
         sinks = {name: self._sink(name, type_) for name, type_ in row_types(graph).items()}
-        found = self._groups_before([0]).get(0)
-        left = self._ran(found, reading.sequels | reading.relations, sinks, Part(frozenset(self.errand.more)))
+        begun = self._accumulated() if errand.shares == "tables" else None
+        if begun is None:
+            found = self._groups_before([0]).get(0)
+        else:
+            found, graph = begun
+        left = self._ran(found, sources, sinks, Part(frozenset(errand.more)), graph=graph)
         for sink in sinks.values():
             sink.sink.close()
         self._tell(sinks)
-        self._keep({0: left})
+        if errand.shares != "rows" or not errand.more:  # of rows that are taken one by one nothing is left
+            self._keep({0: left})
+
+    def _accumulated(self) -> tuple[Snapshot | None, Graph]:
+        """The state that a channel goes on from, and the program whose variables begin with what is neutral, if it has none.
+
+        The states of the epoch before are dealt to the channels, whatever their number was: those of one are combined.
+        Raises: Rejected.
+        """
+        errand, number = self.errand, self.telling.channel
+        graph = _tuned(errand).graph
+        found = partial(graph, graph.inputs[0])
+        assert isinstance(found, Partial)  # noqa: S101 - by who made the plan
+        ours = errand.before[number :: errand.channels]
+        states = [self.before(path, read_groups)[0] for path in ours]
+        if len(states) > 1:
+            return self._combined(graph, found, states), graph
+        if not states and number:  # the first one begins with what the variables have
+            hows = dict(found.combined)
+            graph = evolve(
+                graph,
+                variables=tuple(
+                    evolve(each, initial=start(hows[each.name], each.type, each.initial))
+                    if each.name in hows
+                    else each
+                    for each in graph.variables
+                ),
+            )
+        return (states[0] if states else None), graph
+
+    def _combined(self, graph: Graph, found: Partial, states: Sequence[Snapshot]) -> Snapshot:
+        """States as one. Nothing of them differs but what operators have accumulated. Raises: Rejected."""
+        whole = Snapshot({**states[0].fields}, bytearray(states[0].data))
+        whole.fields["variables"] = {**whole.fields["variables"]}
+        types = {each.name: each.type for each in graph.variables}
+        for name, _ in found.combined:
+            references = [state.fields["variables"][name] for state in states]
+            values = [state.get(types[name], each)[0] for state, each in zip(states, references, strict=True)]
+            with traps_told():
+                value = combined(graph, found, name, values, sum(size for _, size, _ in references))
+            whole.fields["variables"][name] = whole.put(types[name], [value])
+        return whole
 
     def run_groups(self, tables: Mapping[int, Mapping[str, list[Any]]]) -> None:
         """Runs the program on the rows of each group that ever had some. Raises: Rejected."""
@@ -689,11 +800,12 @@ class _Work:
         sinks: Mapping[str, CountedSink],
         part: Part,
         until: int | None = None,
+        graph: Graph | None = None,
     ) -> Snapshot:
         """Runs the program from a state on; what it leaves, or, behind the last epoch, its variables. Raises: Rejected."""
         errand, telling = self.errand, self.telling
         platform: Any = plugins.backend("multicore")
-        graph = _tuned(errand).graph
+        graph = _tuned(errand).graph if graph is None else graph
         keeper = _PartKeeper(errand.states, part, found)
         skip = None if errand.on_error == "stop" else self._trapped.append
         writers = {n: Writer(graph.queues[n].type, sinks[n]) for n in graph.outputs}

@@ -421,25 +421,57 @@ def shown(graph: Graph, output: str, parts: Sequence[bytes]) -> Any:
         return _shown(view, graph.instances[index], dict(found.combined)[view.variable], initial, parts)
 
 
+def combined(graph: Graph, found: Partial, name: str, parts: Sequence[Any], size: int) -> Any:
+    """The value of a variable, of which there are values that copies of its operator left, of `size` bytes. Raises: Trap."""
+    (index,) = graph.users[name]
+    instance, how = graph.instances[index], dict(found.combined)[name]
+    op, at = instance.operator, instance.variables.index(name)
+    assert isinstance(op, typed.Operator)  # noqa: S101 - its variables have a combine
+    first, *others = parts
+    code = _combine_code(op, at, how, size)
+    if code is None:
+        return _evaluated(op, at, how, first, others)
+    native, combine = code
+    into, other = native.variables[at], native.again().variables[at]
+    into.set(first)
+    for part in others:
+        other.set(part)
+        combine.combine(into, other)
+    return into.get()
+
+
+def _combine_code(
+    op: typed.Operator, at: int, how: Combine, size: int
+) -> tuple[NativeOperator, NativeCombine] | None:
+    """Machine code that combines a variable, where there is enough of it and such code."""
+    native = compile_native(op) if size > LEAST and available() else None
+    code = compile_combine(op, at, how) if isinstance(native, NativeOperator) else None
+    return None if code is None or not isinstance(native, NativeOperator) else (native, code)
+
+
+def _evaluated(op: typed.Operator, at: int, how: Combine, first: Any, others: Iterable[Any]) -> Any:
+    """The same by the evaluator, frozen."""
+    (fire,) = compile_operator(combining(op, at, how)).item
+    assert fire is not None  # noqa: S101 - it has one handler
+    variables = [first]
+    for part in others:
+        fire(variables, part, [])
+    freeze = freezer(op.vars[at].type)
+    return variables[0] if freeze is None else freeze(variables[0])
+
+
 def _shown(view: View, instance: Instance, how: Combine, initial: Any, parts: Sequence[bytes]) -> Any:
     """The same of a variable that begins with `initial`."""
     op = instance.operator
     assert isinstance(op, typed.Operator)  # noqa: S101 - its variables have a combine
     at = instance.variables.index(view.variable)
     type_ = op.vars[at].type
-    large = sum(map(len, parts)) > LEAST
-    native = compile_native(op) if large and available() else None
-    code = compile_combine(op, at, how) if isinstance(native, NativeOperator) else None
-    if isinstance(native, NativeOperator) and code is not None:
+    found = _combine_code(op, at, how, sum(map(len, parts)))
+    if found is not None:
+        native, code = found
         return _shown_natively(view, native.variables[at], native.again().variables[at], code, initial, parts)
-    (fire,) = compile_operator(combining(op, at, how)).item
-    assert fire is not None  # noqa: S101 - it has one handler
-    variables = [initial]
-    for part in parts:
-        (value,) = coder(type_).decode(part)
-        fire(variables, value, [])
-    freeze = freezer(type_)
-    rows = rows_of(view, variables[0] if freeze is None else freeze(variables[0]))
+    values = (coder(type_).decode(part)[0] for part in parts)
+    rows = rows_of(view, _evaluated(op, at, how, initial, values))
     return arrow().Table.from_batches([to_batch(view.type, rows)])
 
 

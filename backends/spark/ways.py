@@ -162,11 +162,16 @@ def _in_one_task(plan: Plan) -> InOneTask | str:
     return "no operator has to see all items in one order, and stages run in parallel"
 
 
-def apart(graph: Graph, *, skips: bool) -> Partitioning | str:
-    """By which columns the inputs are divided for all outputs; or why the state is kept in one piece.
+def apart(plan: Plan, *, skips: bool) -> InParts | RowByRow | Partitioning | str:
+    """How what comes in an epoch is divided among tasks: in any way, or by which columns; or why the state is kept in one piece.
 
     `skips`: items that trap are left out. A delta that traps is left out as a whole, which no group has.
     """
+    graph = plan.graph
+    if not wholes(graph.program) and not any(result.combined for result in graph.results):
+        free = _in_parts(graph) or _row_by_row(plan)
+        if free is not None:
+            return free
     found = _by_key(graph)
     if found is None:
         return "rows of different keys have to do with one another"
@@ -203,10 +208,17 @@ def _writes(user: Instance, name: str) -> bool:
 
 def told_of_epochs(plan: Plan) -> str:
     """What a plan says of runs in epochs."""
-    found = apart(plan.graph, skips=plan.options.on_trap is not None)
-    if isinstance(found, str):
-        return f"in epochs: in one task, because {found}"
-    return f"in epochs: state in channels of keys: by ({found})"
+    if errors(plan.graph.program):
+        return "in epochs: not at all, because an output has the errors of the run"
+    match apart(plan, skips=plan.options.on_trap is not None):
+        case InParts():
+            return "in epochs: accumulated in one task for each share of what came, whose tables the last epoch puts together"
+        case RowByRow():
+            return "in epochs: row by row, in one task for each share of what came"
+        case Partitioning() as found:
+            return f"in epochs: state in channels of keys: by ({found})"
+        case str() as reason:
+            return f"in epochs: in one task, because {reason}"
 
 
 def told(found: Way | str) -> str:

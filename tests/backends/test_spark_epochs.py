@@ -375,6 +375,186 @@ def test_several_tasks_read_an_epoch(came: Arrivals, readers: list[tuple[int, in
     assert last == 1
 
 
+ACCUMULATED = """x: {s: string, k: int, f: float} = input;
+n: table sum of int;
+emit n <- 1;
+by: table sum[s: string][k: int] of {n: int, f: float};
+emit by[x.s][x.k] <- {1, x.f};
+best: table top(2) of string weight w: int;
+emit best <- x.s weight x.k;
+most: table maximum(2)[k: int] of s: string weight f: float;
+emit most[x.k] <- x.s weight x.f;
+kinds: table unique(5) of s: string;
+emit kinds <- x.s;
+middle: table quantile(3)[s: string] of k: int;
+emit middle[x.s] <- x.k;
+"""
+BEGUN = """river 1;
+type R = {k: i64, s: string, f: f64};
+operator add(x: R; $n: i64, $m: i64, $t: map<string, i64>) -> () {
+  on x(r) { $n = $n +% r.k; $m = max($m, r.k); with t = $t[r.s] else 0 { t = t +% 1; } }
+}
+input x: R;
+var $n: i64 = 7; var $m: i64 = 3; var $t: map<string, i64> = {"a": 5, "z": 1};
+($n, $m, $t) <- add(x, $n, $m, $t);
+fn show(s: string, n: i64) -> list<{s: string, n: i64}> { return [{s: s, n: n}]; }
+output t: {s: string, n: i64} = rows($t, show, 1);
+"""
+KEPT = "x: {ts: int; s: string; k: int; f: float} stream by ts; o: stream by ts = select s, k + 1 as j from x where k > 1;"
+SENT = """river 1;
+type R = {s: string, k: i64, f: f64};
+operator keep(x: R) -> (y: R) { on x(r) { if r.k > 1 { emit y r; emit y r; } } }
+input x: R; output o: R;
+(o) <- keep(x);
+"""
+SHARED = {
+    "tables": (ACCUMULATED, "sawzall"),
+    "initial": (BEGUN, "river"),
+    "rows": (SENT, "river"),
+    "timed": (KEPT, "cql"),
+    "traps": (SENT.replace("emit y r;", "emit y {s: r.s, k: div.trunc(9, r.k - 3), f: r.f};"), "river"),
+}
+
+
+def shared_rows(random: Random, count: int) -> list[str]:
+    rows = (
+        {
+            "ts": n // 3,
+            "s": "abz"[random.randrange(3)] * random.randint(0, 2),
+            "k": random.randrange(5),
+            "f": 0.1 * n,
+        }
+        for n in range(count)
+    )
+    return [json.dumps(row) + "\n" for row in rows]
+
+
+@pytest.fixture
+def shares(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many tasks have shares of each epoch; all but the smallest are divided."""
+    counts: list[int] = []
+    run_tasks = continuous.tellings
+
+    def counted(spark: Any, count: int, task: Any) -> list[str]:
+        counts.append(count)
+        return run_tasks(spark, count, task)
+
+    monkeypatch.setattr(continuous, "tellings", counted)
+    monkeypatch.setattr(continuous, "SMALL", -1)
+    monkeypatch.setattr(continuous.small, "LEAST", 200)
+    return counts
+
+
+@pytest.mark.slow
+@pytest.mark.some(3)
+@pytest.mark.parametrize("program", SHARED)
+def test_where_rows_need_not_meet_tasks_have_shares(
+    program: str, came: Arrivals, shares: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many tasks there are, from one start of the driver to the next, and wherever it is ended by force."""
+    from backends.spark import kernels
+    from river.backend import Options
+
+    random = chance("shares", program)
+    monkeypatch.setattr(
+        kernels, "LEAST", random.choice([0, 1 << 20])
+    )  # machine code puts tables together, or the evaluator
+    compiled = river.compile(*SHARED[program])
+    came += divided(random, {"x": shared_rows(random, 120)}, 6)
+    tried = iter([4, 2])
+    more = {"on_error": "skip"} if program == "traps" else {}
+
+    def go() -> Results:
+        options = Options(
+            workers=next(tried, random.randint(1, 5)), native=random.choice(["on", "off", "on"])
+        )
+        return run(compiled, tmp_path, options=options, **more)
+
+    results = crashing(random, go)
+    expected, reference = wanted(compiled, tmp_path, came, **more)
+    if results.summary.metrics is not None:  # else the run had ended when the driver was ended
+        assert [each.message for each in results.warnings] == [each.message for each in reference.warnings]
+    assert written(tmp_path, compiled) == expected
+    assert results.rows == {name: len(rows) for name, rows in expected.items()}
+    assert results.read == reference.read
+    seen = [observed_variables(compiled.graph, each.summary.variables) for each in (results, reference)]
+    assert seen[0] == seen[1]
+
+
+def test_tables_of_shares_are_kept_apart_and_put_together(
+    came: Arrivals, shares: list[int], tmp_path: Path
+) -> None:
+    """More tasks than before begin with what is neutral, fewer take over, and the last epoch has one."""
+    from river.backend import Options
+
+    compiled = river.compile(BEGUN, "river")
+    random = chance("shares", "workers")
+    texts = ["".join(shared_rows(random, 60)) for _ in range(4)]
+    for workers, text in zip((2, 5, 3, 1), texts, strict=True):
+        came.append({"x": [text]})
+        with pytest.MonkeyPatch.context() as patch:
+            if workers > 1:
+                patch.setattr(manifests.Manifests, "commit", committing(len(came) - 1))
+                with pytest.raises(Crash):
+                    run(compiled, tmp_path, options=Options(workers=workers))
+            else:
+                run(compiled, tmp_path, options=Options(workers=workers))
+    assert shares == [2, 5, 3, 1, 1]
+    assert [len(each.states) for each in river.epochs(tmp_path / "state")] == [2, 5, 3, 1, 1]
+    expected, _ = wanted(compiled, tmp_path, came)
+    assert written(tmp_path, compiled) == expected
+
+
+def committing(last: int) -> Any:
+    """Creates the manifest of an epoch, and ends the driver."""
+    commit = manifests.Manifests.commit
+
+    def crashes(self: Any, manifest: Any, **more: Any) -> None:
+        commit(self, manifest, **more)
+        if manifest.epoch == last:
+            raise Crash
+
+    return crashes
+
+
+@pytest.mark.parametrize(
+    ("program", "wrong"),
+    [("tables", "a row"), ("timed", "a row"), ("timed", "an instant"), ("traps", "a trap")],
+)
+def test_what_is_wrong_in_a_share_is_told_as_by_one_task(
+    program: str, wrong: str, came: Arrivals, shares: list[int], tmp_path: Path
+) -> None:
+    """With file and line; nothing that the tasks have written stays."""
+    from river.backend import Options
+
+    compiled = river.compile(*SHARED[program])
+    rows = shared_rows(chance("shares", wrong), 90)
+    came += [{"x": ["".join(rows[:40])]}]
+    match wrong:
+        case "a row":
+            rows[70] = '{"ts": 23, "s": 1}\n'
+        case "a trap":
+            rows = [row for row in rows if '"k": 3' not in row]
+            rows[60] = '{"ts": 23, "s": "a", "k": 3, "f": 1}\n'
+        case _:
+            rows[70] = '{"ts": 1, "s": "a", "k": 3, "f": 1}\n'
+    came += [{"x": ["".join(rows[40:60]), "".join(rows[60:])]}]
+    found: list[Any] = []
+    for place, division in (("whole", lambda *_, **__: "a test"), ("parts", continuous.apart)):
+        (tmp_path / place).mkdir()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(continuous, "apart", division)
+            try:
+                run(compiled, tmp_path / place, options=Options(workers=3))
+                told: list[Any] = []
+            except Rejected as rejected:
+                told = [(each.code, each.message, each.place) for each in rejected.diagnostics]
+        found.append((str(told).replace(place, ""), written(tmp_path / place, compiled)))
+    assert found[0] == found[1]
+    assert found[0][0] != "[]"
+    assert max(shares) == 3
+
+
 WRONG = {
     "from one file to the next": ['{"ts": 40, "k": 1}\n' * 30, '{"ts": 39, "k": 1}\n' * 30],
     "from one small file to the next": [f'{{"ts": {40 - (n == 5)}, "k": 1}}\n' for n in range(40)],

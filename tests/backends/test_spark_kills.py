@@ -233,6 +233,25 @@ def test_runs_that_follow_a_folder_whose_keys_are_divided(
     assert known("p.cql", written) == known("p.cql", [wanted])
 
 
+SUMMED = "a: {k: int, v: int} = input; o: table sum[k: int] of {n: int, total: int}; emit o[a.k] <- {1, a.v};"
+
+
+@pytest.mark.parametrize("victim", VICTIMS)
+def test_runs_that_follow_a_folder_whose_rows_are_accumulated(
+    victim: str, spark: Cluster, tmp_path: Path
+) -> None:
+    """Tasks have shares of what came, and tables of their own."""
+    script = SMALL.replace("= 0, 1", "= -1, 1") + FOLLOWS
+    files, written = followed(Killer(spark, victim, "kills of shares"), script, tmp_path / "p.szl", SUMMED)
+    totals: dict[int, list[int]] = {}
+    for k, v in lines_of(files):
+        found = totals.setdefault(k, [0, 0])
+        found[0] += 1
+        found[1] += v
+    assert lines_of(written) == [[k, *found] for k, found in sorted(totals.items())]
+    assert 2 in {len(each.states) for each in river.epochs(tmp_path / "state")}
+
+
 def followed(killer: Killer, script: str, program: Path, text: str) -> tuple[list[Path], list[Path]]:
     """What a run that follows a folder has read, in order, and written, while processes were killed."""
     spark, random, place = killer.spark, killer.random, program.parent

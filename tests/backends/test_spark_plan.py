@@ -14,6 +14,7 @@ import pytest
 pytest.importorskip("pyspark", reason="the extra `spark` is not installed")
 pytest.importorskip("pandas", reason="the extra `spark` is not installed")
 
+from backends.spark import BACKEND as SPARK
 from backends.spark import executors, java, look, session
 from backends.spark.plan import plan
 from river.backend import Options
@@ -117,6 +118,28 @@ def test_queries_that_read_all_columns_are_divided_too(query: str) -> None:
     text = f"a: {{k: int; v: int}} stream by v; o: relation = {query};"
     found = plan(compile_source(Source("q.cql", text)).graph, Platform(2), Options()).show()
     assert "in epochs: state in channels of keys: by (k" in found
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        (
+            "t.szl",
+            "x: {k: int} = input; t: table sum[k: int] of int; emit t[x.k] <- 1;",
+            "in epochs: accumulated in one task for each share",
+        ),
+        ("t.szl", "x: {k: int} = input; t: table set(3) of int; emit t <- x.k;", "in epochs: in one task"),
+        (
+            "s.cql",
+            "a: {k: int; v: int} stream by v; o: stream by v = select k from a where k > 1;",
+            "in epochs: row by row",
+        ),
+        ("e.szl", "x: string = input; t: table sum of int; emit t <- int(x);", "in epochs: not at all"),
+    ],
+)
+def test_epochs_are_divided_where_rows_need_not_meet(name: str, text: str, said: str) -> None:
+    graph = compile_source(Source(name, text)).tuned(SPARK.passes).graph
+    assert said in plan(graph, Platform(2), Options()).show()
 
 
 CASES = {
