@@ -297,18 +297,21 @@ def ending() -> Generator[None]:
         job.ending = before
 
 
+def _runs() -> list[Improver]:
+    """The runs for whose inputs this thread makes code."""
+    return [] if getattr(job, "ending", False) else _RUNS
+
+
 def roomy() -> bool:
     """Whether some code is optimised before the run."""
-    if getattr(job, "ending", False):
-        return False
     with _LOCK:
-        return any(improver.room for improver in _RUNS)
+        return any(improver.room for improver in _runs())
 
 
 def taken(size: int) -> bool:
     """Takes room for code of so many characters, which is optimised before the run then; whether there was enough."""
     with _LOCK:
-        for improver in _RUNS:
+        for improver in _runs():
             if improver.room >= size:
                 improver.room -= size
                 return True
