@@ -2649,8 +2649,8 @@ BLOCKS: Final = (
         "the-end-waits-for-better-code",
         "a run on much has code optimised that runs once, on a small table, when the inputs have ended",
         "backends/native/tiers.py",
-        '    if getattr(job, "ending", False):\n        return False\n',
-        "",
+        '[] if getattr(job, "ending", False) else _RUNS',
+        "_RUNS",
         "tests/backends/test_native_tiers.py::test_what_runs_when_the_inputs_have_ended_is_made_quickly",
     ),
     Mutant(
