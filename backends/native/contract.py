@@ -25,7 +25,7 @@ def mark_type(out: typed.Out) -> t.Type:
     return t.Tuple((t.I64, t.U64)) if by == t.U64 else MARK
 
 
-ARENA_SIZE: Final = 464
+ARENA_SIZE: Final = 496
 ARENA_USED: Final = 24
 """Where an arena counts the bytes that it has of the system, in chunks of at least `CHUNK`."""
 CHUNK: Final = 65536

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, assert_never, cast
 
 from frontends.sawzall import typed as z
 from frontends.sawzall.library import PREFIX
-from frontends.sawzall.operations import CLOSE, OPEN, OPERATIONS
+from frontends.sawzall.operations import CLOSE, DRAWS, OPEN, OPERATIONS
 from frontends.sawzall.reduce import hidden, weighed, weight_parts
 from frontends.sawzall.types import Proto, expression
 from frontends.sawzall.values import (
@@ -879,7 +879,7 @@ def _appends(place: z.Expr, left: z.Expr, items: tuple[z.Expr, ...]) -> bool:
 
 
 def _same_place(place: z.Expr, other: z.Expr) -> bool:
-    """Whether two expressions name the same place, at whose way nothing is computed."""
+    """Whether two expressions name the same place."""
     match place, other:
         case z.Read(_, variable, _), z.Read(_, read, _):
             return variable == read
@@ -892,6 +892,7 @@ def _same_place(place: z.Expr, other: z.Expr) -> bool:
 
 
 def _same_value(expr: z.Expr, other: z.Expr) -> bool:
+    """Whether two expressions have one value, if nothing changes between them."""
     match expr, other:
         case z.Constant(_, value), z.Constant(_, given):
             return value == given
@@ -899,6 +900,15 @@ def _same_value(expr: z.Expr, other: z.Expr) -> bool:
             return variable == read
         case z.Field(_, value, name, False), z.Field(_, of, field, False):
             return name == field and _same_value(value, of)
+        case z.Item(_, value, index), z.Item(_, of, at):
+            return _same_value(value, of) and _same_value(index, at)
+        case z.Slice(_, value, low, high), z.Slice(_, of, first, last):
+            return _same_value(value, of) and _same_value(low, first) and _same_value(high, last)
+        case z.Length(), z.Length():  # of the same, because what they stand in is
+            return True
+        case z.Apply(_, operation, args), z.Apply(_, name, given):
+            alike = operation == name and name not in DRAWS and len(args) == len(given)
+            return alike and all(map(_same_value, args, given))
         case _:
             return False
 

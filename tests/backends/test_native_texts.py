@@ -356,6 +356,46 @@ def test_texts_are_parted_and_put_together(debug: bool) -> None:
     ]
 
 
+@pytest.mark.parametrize("debug", [False, True])
+def test_texts_that_grow_change_none_that_were_made_of_them(debug: bool) -> None:
+    chance = seeds.chance("native texts", "growing", debug)
+    item = "list<{to: i64, of: i64, piece: string, comma: bool}>"
+    operator = compiled(
+        f"input x: {item}; output y: list<string>; operator one(x: {item}) -> (y: list<string>) {{ on x(v) {{ "
+        'var made: list<string> = ["", "", "", ""]; var seen: list<string> = []; for c in v { '
+        'if c.comma { made[c.to] = made[c.of] + c.piece + ","; } else { made[c.to] = made[c.of] + c.piece; } '
+        "push(seen, made[c.to]); } emit y seen; } }",
+        debug=debug,
+    )
+    pieces = ("", "a", "é", "a dozen and one", "x" * 70)
+    rows = [
+        [(to, to if chance.random() < 0.8 else chance.randrange(4), chance.choice(pieces), chance.random() < 0.4)
+         for to in chance.choices(range(4), (6, 4, 1, 1), k=chance.randrange(120))]
+        for _ in range(CASES // (100 if debug else 10))
+    ]  # fmt: skip
+    (found,), fired = operator.fire_batch([rows])
+    assert fired.trap is None
+    for row, seen in zip(rows, found, strict=True):
+        made, wanted = [""] * 4, list[str]()
+        for to, of, piece, comma in row:
+            made[to] = made[of] + piece + "," * comma
+            wanted.append(made[to])
+        assert list(seen) == wanted
+
+
+def test_a_text_that_is_made_of_many_pieces_is_not_copied_for_each() -> None:
+    operator = compiled(
+        "input x: i64; output y: i64; operator one(x: i64) -> (y: i64) { on x(v) { "
+        'var s = ""; var t = ""; for i in 0..v { s = s + "some twenty letters."; t = t + "other" + string(i); } '
+        "emit y len(s) + len(t); } }"
+    )
+    (found,), fired = operator.fire_batch(
+        [[200_000]]
+    )  # of 4 MB each: with a copy for each piece there is no room
+    assert fired.trap is None
+    assert list(found) == [200_000 * 25 + sum(len(str(i)) for i in range(200_000))]
+
+
 def test_whole_numbers_in_text() -> None:
     chance = seeds.chance("native texts", "whole")
     given = [str(sign * (10**n + chance.randrange(-2, 2))) for n in range(24) for sign in (1, -1)]
