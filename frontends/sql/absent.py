@@ -7,6 +7,10 @@ ABSENT = {
     "any": "values that are written out stand after `in`: `a in (1, 2)`",
     "some": "values that are written out stand after `in`: `a in (1, 2)`",
     "decode": "write `case a when 1 then b else c end`",
+    **dict.fromkeys(
+        ("istream", "dstream", "rstream"),
+        "it stands first: `select istream(distinct a) ...`, `istream(select ...)`",
+    ),
     "age": "the time between two instants is `a - b`",
     "earliest_by_offset": "say by what: `min_by(x, ts)`",
     "avedev": "there are `stddev(x)` and `variance(x)`",

@@ -150,7 +150,10 @@ class RowExpressions:
                 return self.member(self.find(value), name, expr)
             case s.NoneValue():
                 raise self.report.error(
-                    "sql-none", "nothing says of which type this is", expr.span, "ask for it: `is null`"
+                    "sql-none",
+                    "nothing says of which type this is",
+                    expr.span,
+                    "`is null` asks for it; a value is `cast(null as int)`",
                 )
             case s.Comprehension() | s.Var() | s.Hole():
                 raise self.report.error("sql-expression", "this cannot stand in a query", expr.span)

@@ -90,7 +90,7 @@ def test_none_takes_its_type_from_what_stands_around_it() -> None:
         ("v: relation = select a from s[rows 0];", "cql-window-empty", None),
         ("v: relation = select a from s[rows 99999999999999999999];", "cql-window-long", "write `[unbounded]`"),
         ("v: relation = select a from s where q like 'a';", "sql-like", None),
-        ("v: relation = select a from s where q = null;", "sql-none", "ask for it: `is null`"),
+        ("v: relation = select a from s where q = null;", "sql-none", "`is null` asks for it; a value is `cast(null as int)`"),
         ("v: relation = select a from s[range 9007199254740992];", "cql-window-long", "write `[unbounded]`"),
         ("v: relation = select a from s[range 3 slide 0];", "cql-window-step", None),
         ("v: relation = select a from s[range 3 slide 2 minuts];", "cql-unit", "did you mean `minutes`?"),
