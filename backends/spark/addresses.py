@@ -16,14 +16,14 @@ import time
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast, get_args
 from urllib.parse import unquote
 
 from backends.spark import kernels, sql
 from backends.spark.delivery import hand_over
 from backends.spark.door import frame_schema
 from backends.spark.run import watched
-from backends.spark.session import session
+from backends.spark.session import look_again, session
 from backends.spark.task import ShippedProgram
 from river.backend import Summary
 from river.classes import field, frozen
@@ -39,7 +39,7 @@ from river.driver import (
     without_addresses,
 )
 from river.io.addresses import address, base, path_of, table
-from river.io.folders import format_in
+from river.io.folders import Mode, format_in
 from river.io.given import check_given
 from river.io.several import Files, fixed, said
 from river.io.sinks import Collector
@@ -97,6 +97,9 @@ def _check(job: Job) -> None:
                 f"{what} not for inputs and outputs at addresses, whose rows Spark reads and writes",
                 "leave it out, or copy the data to files that your machine and all executors see",
             )
+    if job.mode is not None and job.mode not in (modes := get_args(Mode)):
+        message = f"there is no mode `{job.mode}`, by which outputs would be written"
+        raise _refused(message, f"it is one of {', '.join(f'`{each}`' for each in modes)}")
 
 
 @frozen
@@ -244,6 +247,8 @@ class _AddressedRun:
             name, partial(writer.parquet, place) if catalog is None else partial(writer.saveAsTable, catalog)
         )
         self.rows[name] = seen.get["rows"]
+        if catalog is not None:
+            look_again(self.spark, catalog)
 
 
 def _spark_errors() -> type[Exception]:

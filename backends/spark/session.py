@@ -131,6 +131,18 @@ def _connected(address: str, settings: Mapping[str, str]) -> Session:
     return found
 
 
+def look_again(wrote: Session, table: str) -> None:
+    """Lets the sessions of this process look again which files a table of the catalog has, which one of ours has written."""
+    first = import_module("pyspark.sql").SparkSession._instantiatedSession  # noqa: SLF001 - of which others are made
+    users = {id(each): each for each in (_given(), first) if each is not None}
+    if not users or os.environ.get(REMOTE):
+        return
+    found = wrote.catalog.getTable(table)
+    parts = [*(each for each in (found.catalog,) if each), *(found.namespace or ()), found.name]
+    for each in users.values():
+        each.catalog.refreshTable(".".join(f"`{part.replace('`', '``')}`" for part in parts))
+
+
 def _here(found: Session) -> bool:
     """Whether the tasks of a session run in this process' Python."""
     return found.conf.get(MASTER_KEY, "").partition("[")[0] == "local"

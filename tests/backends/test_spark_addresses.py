@@ -81,6 +81,30 @@ def test_inputs_and_outputs_are_addresses_tables_and_files(spark: Any, tmp_path:
     assert arrow_csv.read_csv(tmp_path / "here.csv").num_rows == found.rows["views"] == len(expected)
 
 
+def test_what_a_table_has_now_is_seen_by_the_session_of_the_process(spark: Any) -> None:
+    """It knew which files there were before; a table may have its columns in another order, and more folders."""
+    from pyspark.sql import SparkSession
+
+    users = SparkSession.builder.getOrCreate()
+    program = river.compile(VIEWS, lang="cql")
+    users.sql(
+        "create table far.kept (n bigint, page string, op string, ts bigint) using parquet partitioned by (page)"
+    )
+    expected = wanted(program, {"clicks": CLICKS}, "views")
+    for mode, times in (("append", 1), ("append", 2), ("overwrite", 1)):
+        program.run(
+            {"clicks": CLICKS},
+            {"views": "table:far.kept"},
+            backend="spark",
+            mode=mode,
+            partition_by={"views": "page"},
+        )
+        rows = [row.asDict() for row in users.table("far.kept").select("ts", "op", "page", "n").collect()]
+        assert sorted(rows, key=lambda row: [*row.values()]) == [
+            row for row in expected for _ in range(times)
+        ]
+
+
 def test_files_of_text_at_addresses_are_read_by_rivers_readers(spark: Any, tmp_path: Path) -> None:
     program = river.compile(VIEWS, lang="cql")
     expected = wanted(program, {"clicks": CLICKS}, "views")
@@ -194,6 +218,7 @@ def test_what_cannot_be_done_at_addresses_is_refused(spark: Any, tmp_path: Path)
         (given, {"views": f"{where}/views.jsonl"}, {}, "is jsonl"),
         (given, {"views": f"{where}/views/"}, {"partition_by": {"views": ["nothing"]}}, "nothing"),
         (given, {}, {"lateness": 5}, "`--lateness` is not for"),
+        (given, {"views": "table:far.ignored"}, {"mode": "ignore"}, "no mode `ignore`"),
         (given, {}, {"on_error": "skip"}, "`--on-error skip` is not for"),
         (given, {}, {"checkpoint": str(tmp_path / "ck")}, "a run that goes on"),
     ):

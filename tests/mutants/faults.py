@@ -2002,6 +2002,14 @@ SPARK: Final = (
         "tests/backends/test_spark.py::test_times_of_several_types_and_zones_are_the_same_times",
     ),
     Mutant(
+        "users-do-not-see-what-was-written",
+        "the session of the process goes on to read the files that a table had before",
+        "backends/spark/addresses.py",
+        "            look_again(self.spark, catalog)\n",
+        "            pass\n",
+        "tests/backends/test_spark_addresses.py::test_what_a_table_has_now_is_seen_by_the_session_of_the_process",
+    ),
+    Mutant(
         "windows-of-a-part",
         "an operator on windows of items is given the items of some keys",
         "backends/spark/keys.py",
