@@ -8,15 +8,18 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import nullcontext as nothing
+from functools import partial
 from math import inf
 from time import perf_counter, thread_time
 from typing import TYPE_CHECKING
 
+from backends.multicore.aside import Aside
 from backends.multicore.assembly import assemble
 from backends.multicore.checkpoint import EngineState
 from backends.multicore.compiled import compiled
 from backends.multicore.dispatch import Dispatcher
 from backends.multicore.failures import Failures
+from backends.multicore.inputs import used
 from backends.multicore.metrics import Meter
 from backends.multicore.reading import Feeder
 from backends.multicore.results import combine
@@ -24,6 +27,7 @@ from backends.multicore.scheduling.ready import ready
 from backends.multicore.scheduling.scheduler import CALLER, Scheduler
 from backends.multicore.views import Views
 from backends.native.deadline import Deadline
+from backends.native.llvm import available
 from backends.native.shared import spent
 from backends.native.tiers import effort_for, ending, room_for, while_running
 from river.backend import Summary
@@ -72,11 +76,32 @@ def run(plan: Plan, sources: Sources, sinks: Sinks) -> Summary:
     at_once = plan.options.deadline is not None
     with nothing() if at_once else while_running(effort_for(sizes), room_for(sizes)) as improver:
         with seldom():
+            _parsers(plan, sources)
             engine = Engine(plan, sinks, improver)
         try:
             return engine.run(sources)
         finally:
             engine.end()
+
+
+def _parsers(plan: Plan, sources: Sources) -> None:
+    """Has the code begun that parses what is read in blocks, beside that of the operators: whoever wants it waits for it."""
+    if plan.workers == 1 or plan.options.native == "off":
+        return
+    for each in plan.partials:
+        source = sources.get(each.input)
+        behind = source.source if isinstance(source, Reading) else None
+        if isinstance(behind, ItemSource) and available():
+            Aside(partial(_parser, behind, used(plan.graph, each.input)), "river-parser")
+
+
+def _parser(source: ItemSource, wanted: frozenset[str] | None) -> None:
+    from backends.native.ingest import form_of
+    from backends.native.ingest.code import parser
+
+    form = form_of(source, wanted)
+    if form is not None:
+        parser(form)
 
 
 def _sizes(sources: Sources) -> list[int]:

@@ -62,7 +62,9 @@ def library() -> ctypes.CDLL:
         raise InternalError("llvmlite is not installed")
     suffix = {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
     name = f"{'lib' if os.name == 'posix' else ''}llvmlite{suffix}"
-    found = ctypes.CDLL(str(Path(spec.origin).parent / "binding" / name))
+    path = str(Path(spec.origin).parent / "binding" / name)
+    _load(path)
+    found = ctypes.CDLL(path)
     found.LLVMPY_CreateLLJITCompiler.restype = ctypes.c_void_p
     found.LLVMPY_CreateLLJITCompiler.argtypes = [
         ctypes.c_void_p, ctypes.c_bool, ctypes.c_bool, ctypes.POINTER(ctypes.c_char_p),
@@ -78,6 +80,14 @@ def library() -> ctypes.CDLL:
     found.LLVMPY_InitializeNativeTarget()
     found.LLVMPY_InitializeNativeAsmPrinter()
     return found
+
+
+def _load(path: str) -> None:
+    """Has the system load a library, if it can: as a call, which others need not wait for as they do where `CDLL` does it."""
+    load = getattr(ctypes.CDLL(None), "dlopen", None) if os.name == "posix" else None
+    if load is not None:
+        load.restype, load.argtypes = ctypes.c_void_p, [ctypes.c_char_p, ctypes.c_int]
+        load(os.fsencode(path), os.RTLD_NOW)
 
 
 def processor() -> Processor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from ctypes import c_int64
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,6 +17,7 @@ from backends.multicore import views
 from backends.native import NativeOperator, apart, compile_native, jit, ranking, shared, tiers
 from backends.native import views as native_views
 from backends.native.apart import Order
+from backends.native.ingest import code
 from backends.native.jit import OPTIMISATION, QUICK, Code, optimised
 from backends.native.tiers import AGAIN, BRIEF, STEADY, UNTIMED, Elsewhere, Improver, Tier, while_running
 from river.il.parse import parse
@@ -202,6 +204,29 @@ def test_what_runs_when_the_inputs_have_ended_is_made_quickly(monkeypatch: pytes
     assert found["t"].to_pylist() == [{"key": "a", "ends": 7173}, {"key": "b", "ends": 7172}]
     assert levels["operator"] == OPTIMISATION
     assert {levels["rows"], levels["order"]} == {QUICK}
+
+
+def test_the_code_that_parses_is_made_beside_that_of_the_operators(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    begun, seen = {"ingest": Event(), "operator": Event()}, list[bool]()
+    make = shared.machine_code
+
+    def made(text: str, level: int) -> bytes:
+        kind = "ingest" if "@ingest_parse(" in text else "operator" if "@fire.item.0(" in text else None
+        if kind is not None and not begun[kind].is_set():
+            begun[kind].set()
+            seen.append(all(each.wait(60) for each in begun.values()))
+        return make(text, level)
+
+    monkeypatch.setattr(shared, "machine_code", made)
+    monkeypatch.setattr(code, "parser", code.parser.__wrapped__)
+    file = tmp_path / "beside.csv"
+    file.write_text("beside,n\na,1\n")
+    text = "t: table sum[k: string] of n: int;\nr: {beside: string, n: int} = input;\nemit t[r.beside] <- r.n + 717;\n"
+    found = river.compile(text, "sawzall").run({"r": file}, workers=2)
+    assert found["t"].to_pylist() == [{"k": "a", "n": 718}]
+    assert seen == [True, True]
 
 
 @pytest.mark.parametrize(
