@@ -97,7 +97,7 @@ class Declarations:
 
     def instant(self, ticks: int) -> s.Expr:
         """An instant, as a text would have it."""
-        number = s.Int(ticks) if ticks >= 0 else s.Unary("-", s.Int(-ticks))
+        number = s.signed(ticks)
         return number if self.source.tau == t.I64 else s.Call("time", (number,))
 
     # -- names and declarations

@@ -15,9 +15,10 @@ from frontends.cql import inputs, outputs, passing, present, streams
 from frontends.cql import typed as ty
 from frontends.cql.declarations import Declarations, Deltas
 from frontends.cql.queries import Query
-from frontends.cql.trees import record
+from frontends.cql.trees import as_read, record
 from river.classes import evolve
 from river.il import program as p
+from river.il.trees import rebuild
 from river.lang import syntax as s
 from river.lang import types as t
 from river.lang.scope import expression
@@ -39,20 +40,19 @@ def lower(program: ty.Program) -> p.Program:
         whole.types.append(p.TypeDecl("delta", ("R",), delta))
     read = [inputs.read(whole, one) for one in program.inputs]
     told = [output for view in program.views for output in _view(whole, view)]
-    return p.Program(
-        (
-            *whole.types,
-            *program.functions,
-            *whole.functions.values(),
-            *whole.folds.values(),
-            *whole.stamps,
-            *read,
-            *whole.variables,
-            *whole.operators,
-            *whole.uses,
-            *told,
-        )
+    decls = (
+        *whole.types,
+        *program.functions,
+        *whole.functions.values(),
+        *whole.folds.values(),
+        *whole.stamps,
+        *read,
+        *whole.variables,
+        *whole.operators,
+        *whole.uses,
+        *told,
     )
+    return p.Program(tuple(rebuild(decl, as_read) for decl in decls))
 
 
 def _view(whole: Declarations, view: ty.View) -> tuple[p.Output, ...]:

@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from river.il.trees import rebuild
 from river.lang import syntax as s
 from river.lang import types as t
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+
+
+def as_read(node: s.Node) -> s.Node:
+    """A tree as it is read from the text that it is printed as: literals have no sign, and no fields are `{}`, any container."""
+    match node:
+        case s.Int(value) | s.Float(value):
+            return s.signed(value, node.span)
+        case s.RecordValue(()):
+            return s.MapValue((), span=node.span)
+        case _:
+            return rebuild(node, as_read)
 
 
 def record(values: Iterable[tuple[str, s.Expr]]) -> s.Expr:

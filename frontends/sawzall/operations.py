@@ -380,7 +380,7 @@ def _normal(args: Args, _types: Types) -> s.Expr:
 
 def _negative(args: Args, _types: Types) -> s.Expr:
     below = s.Binary("<", args[0], s.Float(0.0))
-    angle = s.Call("atan2", (args[0], s.Float(-1.0)))  # that of -0.0 is below 0
+    angle = s.Call("atan2", (args[0], s.signed(-1.0)))  # that of -0.0 is below 0
     zero = s.Binary("and", s.Binary("==", args[0], s.Float(0.0)), s.Binary("<", angle, s.Float(0.0)))
     return s.Binary("or", below, zero)
 
@@ -422,7 +422,7 @@ def _moment(args: Args, types: Types) -> s.Expr:
 
 def _time_of(args: Args, _types: Types) -> s.Expr:
     text, zone = args if len(args) == 2 else (*args, s.String(OWN_ZONE))
-    hours = ((s.String(zone), s.Int(n) if n >= 0 else s.Unary("-", s.Int(-n))) for zone, n in ZONES.items())
+    hours = ((s.String(zone), s.signed(n)) for zone, n in ZONES.items())
     return s.Call(f"{PREFIX}moment", (text, s.MapValue(tuple(hours)), clocks(zone)))
 
 
@@ -445,8 +445,7 @@ def _outside(low: float, high: float) -> Callable[[Args, Types], s.Expr]:
     """That a float, without its fraction, is not from low to high (exclusive); NaN is not."""
 
     def guard(args: Args, _types: Types) -> s.Expr:
-        least = s.Unary("-", s.Float(-low)) if low < 0 else s.Float(low)
-        above = s.Binary(">=" if low < -1 else ">", args[0], least)
+        above = s.Binary(">=" if low < -1 else ">", args[0], s.signed(low))
         return s.Unary("not", s.Binary("and", above, s.Binary("<", args[0], s.Float(high))))
 
     return guard

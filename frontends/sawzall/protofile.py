@@ -403,9 +403,10 @@ class _Writer:
         if isinstance(part, _Message):
             return [z.TypeDecl(part.name, self.tuple(part, (*scope, part.name), "parsedmessage"), span=span)]
         whole = s.TypeName("int", span=span)
-        values = [z.StaticDecl(name, whole, _number(value, span), span=span) for name, value in part.values]
+        values = [z.StaticDecl(name, whole, s.signed(value, span), span=span) for name, value in part.values]
         names = s.MapValue(
-            tuple((_number(value, span), s.String(name, span=span)) for name, value in part.values), span=span
+            tuple((s.signed(value, span), s.String(name, span=span)) for name, value in part.values),
+            span=span,
         )
         of = s.TypeName("map", (whole, s.TypeName("string", span=span)), span=span)
         values.append(z.StaticDecl(f"{part.name}_names", of, names, span=span))
@@ -461,11 +462,7 @@ class _Writer:
             case "uint":
                 return z.Number("uint", int(text, 0), span=span)
             case _:
-                return _number(self.known.values[text] if text in self.known.values else int(text, 0), span)
-
-
-def _number(value: int, span: Span) -> s.Expr:
-    return s.Int(value, span=span) if value >= 0 else s.Unary("-", s.Int(-value, span=span), span=span)
+                return s.signed(self.known.values[text] if text in self.known.values else int(text, 0), span)
 
 
 def _characters(text: str) -> str:

@@ -173,7 +173,7 @@ def reducer(table: z.Table, queue: str, operator: str, function: str) -> Reducer
 def _kept(table: z.Table) -> _Reduction:
     values = ("Vs", _record(table.value))
     limit = -1 if table.limit is None or table.kind == "unique" else table.limit
-    number: s.Expr = s.Int(limit) if limit >= 0 else s.Unary("-", s.Int(-limit))
+    number = s.signed(limit)
     match table.kind:
         case "sum" | "mrcounter" if all(type_ in NUMBERS for _, type_ in table.value):
             return _sum(table)

@@ -755,13 +755,13 @@ def constant(type_: t.Type, value: object) -> s.Expr:
         case int() if type_ in (t.U64, FINGERPRINT):
             return s.Call("u64.wrap", (constant(t.I64, value - (value >> 63 << 64)),))
         case int() if type_ != t.F64:
-            return s.Int(value) if value >= 0 else s.Unary("-", s.Int(-value))
+            return s.signed(value)
         case int() | float():
             number = float(value)
             if not math.isfinite(number):
                 top = 0.0 if math.isnan(number) else math.copysign(1.0, number)
                 return s.Binary("/", constant(t.F64, top), s.Float(0.0))
-            return s.Float(number) if number >= 0 else s.Unary("-", s.Float(-number))
+            return s.signed(number)
         case str():
             return s.String(value)
         case bytes():

@@ -185,7 +185,7 @@ def _in_zone(over: RowExpressions, at: Found, zone: str, expr: s.Call) -> Found:
     if found is None:
         message = f"there is no time zone `{zone}`"
         raise over.report.error("sql-zone", message, expr.span, "such as `Europe/Berlin`, or `+02:00`")
-    since, offsets = (s.ListValue(tuple(map(_whole, part))) for part in found)
+    since, offsets = (s.ListValue(tuple(map(s.signed, part))) for part in found)
     return over.lifted(
         (at,), lambda parts: s.Call("cql.in_zone", (*parts, since, offsets), span=expr.span), expr
     )
@@ -202,7 +202,3 @@ def _unit(given: s.Argument) -> str | None:
             )
         case _:
             return None
-
-
-def _whole(number: int) -> s.Expr:
-    return s.Int(number) if number >= 0 else s.Unary("-", s.Int(-number))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def number(value: int, span: Span | None = None) -> s.Expr:
     """A whole number."""
-    return s.Int(value, span=span) if value >= 0 else s.Unary("-", s.Int(-value, span=span), span=span)
+    return s.signed(value, span)
 
 
 def known(expr: s.Expr) -> int | None:

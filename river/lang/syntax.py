@@ -233,6 +233,13 @@ LONG: Final = 32
 """Operands of one `and` or `or` that a tree which leans to the left holds; more are held by a balanced one."""
 
 
+def signed(value: float, span: Span | None = None) -> Expr:
+    """A number, whole or with a point, as texts have it: literals have no sign."""
+    if str(value).startswith("-"):  # -0.0, too
+        return Unary("-", signed(-value, span), span=span)
+    return Int(value, span=span) if isinstance(value, int) else Float(value, span=span)
+
+
 def joined(op: Literal["and", "or"], operands: Sequence[Expr], span: Span | None = None) -> Expr:
     """One or more operands under `and` or `or`. Many are held by a balanced tree: it means the same, and is shallow.
 

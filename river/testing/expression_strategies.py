@@ -60,7 +60,7 @@ class Expressions(Scoped):
                     else (-(1 << WIDTHS.get(type_, 63)), 1 << WIDTHS.get(type_, 63))
                 )
                 value = self.draw(_number(low, high))
-                return s.Int(value) if value >= 0 else s.Unary("-", s.Int(-value))
+                return s.signed(value)
             case t.F32 | t.F64:
                 return self.choice([
                     lambda: s.Float(self.choice([0.0, 1.0, 0.1, 2.5, 1e30])),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -294,13 +295,15 @@ ROW_CONDITIONS = [
 def test_rows_are_compared_as_sqlite_does() -> None:
     """Part by part: one that is none makes unknown what the others do not decide."""
     rows = [(q, a) for q in (None, 1, 2) for a in (1, 2, 3)]
-    connection = sqlite3.connect(":memory:")
-    for name, some in (("s", rows), ("u", rows[:7:2])):
-        connection.execute(f"create table {name} (q, a)")
-        connection.executemany(f"insert into {name} values (?, ?)", some)
     items = ", ".join(f"({each}) as c{i}" for i, each in enumerate(ROW_CONDITIONS))
     query = f"select q, a, {items} from s"
-    expected = connection.execute(query.replace("(q, (a, 1)) = (2, (2, 1))", "(q, a) = (2, 2)")).fetchall()
+    with closing(sqlite3.connect(":memory:")) as connection:
+        for name, some in (("s", rows), ("u", rows[:7:2])):
+            connection.execute(f"create table {name} (q, a)")
+            connection.executemany(f"insert into {name} values (?, ?)", some)
+        expected = connection.execute(
+            query.replace("(q, (a, 1)) = (2, (2, 1))", "(q, a) = (2, 2)")
+        ).fetchall()
     text = f"s: {{q: int?; a: int}} relation; u: {{q: int?; a: int}} relation; v: relation = {query};"
     found = (
         river.compile(text, lang="cql")

@@ -16,6 +16,10 @@ import pytest
 import river
 from river.cli import main
 from river.diagnostics import Rejected
+from river.driver import compile_source
+from river.il.parse import parse
+from river.il.pretty import pretty
+from river.source import Source
 from river.testing import seeds
 
 PROGRAMS = Path(__file__).resolve().parents[1] / "programs" / "sawzall"
@@ -35,6 +39,12 @@ def shown(*args: str, text: str = "") -> tuple[int, str, str]:
 def test_scripts_hold(name: str, backend: str) -> None:
     status, _, err = shown(str(PROGRAMS / name), "--backend", backend)
     assert (status, [line for line in err.splitlines() if "run-undefined" in line]) == (0, [])
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in PROGRAMS.glob("*.szl")))
+def test_the_programs_of_scripts_are_read_from_what_is_printed_of_them(name: str) -> None:
+    program = compile_source(Source(name, (PROGRAMS / name).read_text("utf-8"))).program
+    assert parse(Source("<il>", pretty(program))) == program
 
 
 def test_a_script_that_ends_early_does_not_end_well(tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from frontends.cql import FRONTEND
 from river.diagnostics import Diagnostic, Rejected, Severity
+from river.il.parse import parse
+from river.il.pretty import pretty
 from river.source import Source
 
 INPUTS = """
@@ -44,9 +46,12 @@ OTHERS = forms("stream_forms.txt")
 
 def first_error(form: str, inputs: str = INPUTS, kind: str = "relation") -> Diagnostic | None:
     try:
-        FRONTEND.lower(FRONTEND.check(FRONTEND.parse(Source("<form>", f"{inputs}v: {kind} = {form};"))))
+        program = FRONTEND.lower(
+            FRONTEND.check(FRONTEND.parse(Source("<form>", f"{inputs}v: {kind} = {form};")))
+        )
     except Rejected as refused:
         return next(found for found in refused.diagnostics if found.severity is Severity.ERROR)
+    assert parse(Source("<il>", pretty(program))) == program, "text and tree are the same"
     return None
 
 

@@ -900,6 +900,14 @@ FRONTENDS: Final = (
         "tests/frontends/test_streamit_run.py::test_functions_of_c_for_floats_have_an_f_behind",
     ),
     Mutant(
+        "signed-literals",
+        "what a query becomes has literals with a sign, which no text has",
+        "frontends/cql/trees.py",
+        "        case s.Int(value) | s.Float(value):\n            return s.signed(value, node.span)\n",
+        "",
+        "tests/frontends/test_sql_forms.py::test_what_is_said_of_forms_of_sql",
+    ),
+    Mutant(
         "zero-loses-its-sign",
         "a negative number that is rounded to zero loses its sign",
         "frontends/streamit/functions.river",
