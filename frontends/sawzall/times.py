@@ -25,7 +25,7 @@ REGIONS: Mapping[str, str] = MappingProxyType({
 })  # fmt: skip
 """The regions that short names mean where time is told by them, summer time or not."""
 
-FIRST, LAST = 1970, 2100
+FIRST, LAST = 1900, 2100
 """The years whose changes of clocks are known; before and behind them clocks stay as they are."""
 
 
@@ -72,16 +72,15 @@ def zone(name: str) -> Zone | None:
         return None
 
     def clock(seconds: int) -> tuple[int, str]:
-        local = datetime.fromtimestamp(seconds, UTC).astimezone(info)
-        ahead = local.utcoffset() or timedelta()
-        return round(ahead.total_seconds()), local.tzname() or name
+        local = datetime.fromtimestamp(seconds, info)
+        return (local.utcoffset() or timedelta()) // timedelta(seconds=1), local.tzname() or name
 
-    last = clock(0)
+    begin, end = (int(datetime(year, 1, 1, tzinfo=UTC).timestamp()) for year in (FIRST, LAST))
+    last = clock(begin)
     starts: list[int] = []
     clocks = [last]
-    end = int(datetime(LAST, 1, 1, tzinfo=UTC).timestamp())
-    step = 28 * 86_400
-    for before in range(0, end, step):
+    step = 6 * 86_400  # clocks have been set back after a week
+    for before in range(begin, end, step):
         low, high = before, before + step
         while (found := clock(high)) != last:
             while high - low > 1:

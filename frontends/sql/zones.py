@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 
 _EPOCH, _FIRST, _LAST = (datetime(year, 1, 1, tzinfo=UTC) for year in (1970, 1900, 2100))
-_STEP, _SECOND, _MICROSECOND = timedelta(days=10), timedelta(seconds=1), timedelta(microseconds=1)
+_STEP, _SECOND, _MICROSECOND = timedelta(days=6), timedelta(seconds=1), timedelta(microseconds=1)
 _FIXED = re.compile(r"([-+])(\d\d):?(\d\d)")
 
 
@@ -29,7 +29,7 @@ def clocks(zone: str) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
         return None
 
     def ahead_at(seconds: int) -> int:
-        there = (_EPOCH + timedelta(seconds=seconds)).astimezone(rules)
+        there = datetime.fromtimestamp(seconds, rules)
         return (there.utcoffset() or timedelta()) // _MICROSECOND
 
     at, last, step = ((each - _EPOCH) // _SECOND for each in (_FIRST, _LAST, _EPOCH + _STEP))

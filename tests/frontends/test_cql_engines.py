@@ -274,6 +274,13 @@ def test_months_and_zones() -> None:
     ]  # fmt: skip
 
 
+def test_clocks_that_are_set_for_a_week() -> None:
+    query = """select timestamp '2000-10-10 12:00:00' at time zone 'America/Boa_Vista' as a,
+      timestamp '2000-10-20 12:00:00' at time zone 'America/Boa_Vista' as b from s where a = 2"""
+    ((_, _, *found),) = told(query, "relation")
+    assert [at.hour for at in found] == [9, 8]
+
+
 def test_times_are_read_by_a_pattern() -> None:
     query = """select to_timestamp('31/12/2023 23:59', 'dd/MM/yyyy HH:mm') as a,
       strptime('29/Feb/2024:01:02:03', '%d/%b/%Y:%T') as b,

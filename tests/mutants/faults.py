@@ -786,6 +786,22 @@ FRONTENDS: Final = (
         "tests/backends/test_native_texts.py::test_a_text_that_is_made_of_many_pieces_is_not_copied_for_each",
     ),
     Mutant(
+        "days-that-begin-the-day-before",
+        "a day whose midnight clocks leave out begins at eleven o'clock of the day before",
+        "frontends/sawzall/functions.river",
+        "zone.starts[middle] + max(zone.offsets[middle], zone.offsets[middle + 1]) <= seconds",
+        "zone.starts[middle] + min(zone.offsets[middle], zone.offsets[middle + 1]) <= seconds",
+        "tests/frontends/test_sawzall_program.py::test_scripts_hold[zones.szl-reference]",
+    ),
+    Mutant(
+        "clocks-that-are-set-for-a-week",
+        "clocks that are set, and set back a week later, are not known to be",
+        "frontends/sql/zones.py",
+        "timedelta(days=6)",
+        "timedelta(days=10)",
+        "tests/frontends/test_cql_engines.py::test_clocks_that_are_set_for_a_week",
+    ),
+    Mutant(
         "bytes-beyond-255",
         "a number that is assigned to a byte keeps more than its lowest 8 bits",
         "frontends/sawzall/itemwise.py",
