@@ -166,9 +166,13 @@ class _AddressedRun:
             return self.rows_of(name, place)
         except _spark_errors() as error:
             message = f"input `{name}`: Spark cannot read `{place}`"
-            first = next(iter(str(error).splitlines()), type(error).__name__)
-            help_ = f"Spark says: {first}"
-            raise _refused(message, help_) from error
+            lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+            named = (
+                line[line.index(": [") + 2 :] for line in lines if ": [" in line
+            )  # behind what Python says of Java
+            first = next(iter(lines), type(error).__name__)
+            said_ = first if first.startswith("[") else next(named, first)
+            raise _refused(message, f"Spark says: {said_}") from error
 
     def rows_of(self, name: str, place: str) -> Any:
         """The rows of files: Spark's reader reads Parquet, and River's all else, a file in a task. Raises: Rejected."""
@@ -251,5 +255,6 @@ class _AddressedRun:
             look_again(self.spark, catalog)
 
 
-def _spark_errors() -> type[Exception]:
-    return import_module("pyspark.errors").PySparkException
+def _spark_errors() -> tuple[type[Exception], ...]:
+    """What Spark raises: as its own, and what its Java tells of a task, which looked into a file."""
+    return import_module("pyspark.errors").PySparkException, import_module("py4j.protocol").Py4JError

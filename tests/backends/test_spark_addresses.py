@@ -91,6 +91,7 @@ def test_what_a_table_has_now_is_seen_by_the_session_of_the_process(spark: Any) 
         "create table far.kept (n bigint, page string, op string, ts bigint) using parquet partitioned by (page)"
     )
     expected = wanted(program, {"clicks": CLICKS}, "views")
+    mode: Any
     for mode, times in (("append", 1), ("append", 2), ("overwrite", 1)):
         program.run(
             {"clicks": CLICKS},
@@ -210,11 +211,14 @@ def test_what_cannot_be_done_at_addresses_is_refused(spark: Any, tmp_path: Path)
     program = river.compile(VIEWS, lang="cql")
     where = tmp_path.as_uri()
     parquet.write_table(CLICKS, tmp_path / "clicks.parquet")
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "clicks.csv").write_text("ts,page\n1,a\n")
     given = {"clicks": f"{where}/clicks.parquet"}
     more: dict[str, Any]
     for inputs, outputs, more, told in (
         ({"clicks": f"{where}/none.parquet"}, {}, {}, "Spark cannot read"),
         ({"clicks": "table:far.nothing"}, {}, {}, "Spark cannot read"),
+        ({"clicks": f"{where}/texts/"}, {}, {}, r"Spark says: \[FAILED_READ_FILE"),
         (given, {"views": f"{where}/views.jsonl"}, {}, "is jsonl"),
         (given, {"views": f"{where}/views/"}, {"partition_by": {"views": ["nothing"]}}, "nothing"),
         (given, {}, {"lateness": 5}, "`--lateness` is not for"),
