@@ -6,6 +6,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from river.io.batches import Batch, Item, Origin
+from river.io.columnar import is_arrow
 from river.io.decode import decoder
 from river.io.errors import RowError
 from river.io.jsonlines import mismatch
@@ -49,7 +50,7 @@ class RowDecoder:
                 lines.append(number)
                 texts.append(row)
             except Mismatch as error:
-                errors.append((len(items), mismatch(self._origin, number, error, shown(row))))
+                errors.append((len(items), self._refused(number, error, row)))
         self._seen += len(rows)
         return Batch(items, lines, errors, lambda i: repr(texts[i]))
 
@@ -59,7 +60,17 @@ class RowDecoder:
         try:
             return self._decode(row), self._seen, row
         except Mismatch as error:
-            return mismatch(self._origin, self._seen, error, shown(row))
+            return self._refused(self._seen, error, row)
+
+    def _refused(self, number: int, error: Mismatch, row: Any) -> RowError:
+        if is_arrow(row):
+            error = Mismatch(
+                "data-type",
+                f"a {type(row).__name__} is no row",
+                help="give a list of these, or `pyarrow.RecordBatchReader.from_batches(schema, batches)`",
+            )
+            return mismatch(self._origin, number, error, "")
+        return mismatch(self._origin, number, error, shown(row))
 
     @staticmethod
     def joined(read: list[Row | RowError]) -> Batch:

@@ -761,6 +761,18 @@ def test_parts_of_a_list_have_the_same_columns() -> None:
     )
 
 
+def test_record_batches_are_no_rows_and_how_they_are_read_is_said() -> None:
+    parts = [pa.record_batch({"a": [1]})]
+    text = "river 1; input r: {a: i64}; operator f(x: {a: i64}) -> () { on x(v) {} } () <- f(r);"
+    program = river.compile(text, lang="river")
+    for backend in ("reference", "multicore"):
+        with pytest.raises(Rejected) as caught:
+            program.run({"r": iter(parts)}, backend=backend)
+        (found,) = caught.value.diagnostics
+        assert (found.code, found.message) == ("data-type", "a RecordBatch is no row")
+        assert "give a list of these" in (found.help or "")
+
+
 def test_columns_are_no_rows_and_how_they_become_some_is_said() -> None:
     with pytest.raises(Rejected) as caught:
         open_source({"a": [1, 2]}, t.Record((("a", t.I64),)), name="in")
