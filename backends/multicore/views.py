@@ -10,17 +10,20 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
 from backends.firing.remarks import refused
+from backends.multicore.aside import Aside
 from backends.native.egress.sinks import column_sink
+from backends.native.tiers import ending
 from river.classes import define, field
 from river.garbage import seldom
 from river.lang import types as t
 from river.metrics import OutputFigures
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from backends.multicore.plan import Plan
     from backends.multicore.variables import Store
+    from backends.native.batch import Batch
     from backends.native.contract import Reason
     from backends.native.operator import NativeVariable
     from backends.native.views import NativeView
@@ -121,6 +124,8 @@ class Views:
         rows = code.rows(self.store.parts(view.variable), made)
         self._note(f"{len(rows):,} rows of `{view.name}` in order")
         parts = ranked(rows, view.order).parts(self.plan.batch)
+        if self.plan.workers > 1 and len(rows) > self.plan.batch:
+            parts = _ahead(parts)
         taken = column_sink(sink)
         columns: Callable[[Any], None] | None = getattr(taken, "columns", None)
         done = 0
@@ -140,6 +145,19 @@ class Views:
     def _note(self, doing: str) -> None:
         self.doing = doing
         self.look()
+
+
+def _ahead(parts: Iterator[Batch]) -> Iterator[Batch]:
+    """The same parts, each made by another thread while the one before it is written."""
+
+    def next_() -> Batch | None:
+        with ending():
+            return next(parts, None)
+
+    made = Aside(next_, "river-rows")
+    while (part := made.result()) is not None:
+        made = Aside(next_, "river-rows")
+        yield part
 
 
 def _size(variable: NativeVariable) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,6 +16,7 @@ from river.diagnostics import Rejected
 from river.testing import seeds
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 TABLES = """
@@ -155,3 +157,21 @@ def test_what_makes_rows_is_told_by_the_entries(monkeypatch: pytest.MonkeyPatch,
     found = river.compile(text, "river").run({"r": rows})
     assert found["o"].to_pylist() == [{"value": 9999 + i} for i in range(count)]
     assert made == ["o"] * (count == 30)
+
+
+def test_parts_of_rows_are_made_while_those_before_are_written() -> None:
+    third = Event()
+
+    def parts() -> Iterator[Any]:
+        yield 1
+        yield 2
+        third.set()
+        yield 3
+        raise MemoryError("no room for the fourth")
+
+    ahead = views._ahead(parts())
+    assert [next(ahead), next(ahead)] == [1, 2]
+    assert third.wait(60)  # though nobody has asked for it
+    assert next(ahead) == 3
+    with pytest.raises(MemoryError, match="the fourth"):
+        next(ahead)
