@@ -798,7 +798,7 @@ FRONTENDS: Final = (
         "clocks that are set, and set back a week later, are not known to be",
         "frontends/sql/zones.py",
         "timedelta(days=6)",
-        "timedelta(days=10)",
+        "timedelta(days=30)",
         "tests/frontends/test_cql_engines.py::test_clocks_that_are_set_for_a_week",
     ),
     Mutant(
