@@ -175,7 +175,9 @@ class _Starts:
         into: dict[int, list[FilledQueue]] = {}
         for queue in self.queues:
             into.setdefault(queue.taker.part, []).append(queue)
-        waiting = deque(range(len(firings)))
+        # From the last part on: what a part needs is known when its turn comes, but for loops. From the first one, each of a
+        # chain of filters that look ahead would be looked at again for each one behind it.
+        waiting = deque(reversed(range(len(firings))))
         ahead = sum(q.taker.needed(0) + q.taker.first_peek + q.waiting for q in self.queues)
         left = [4 * (len(firings) + ahead)] * len(
             firings
@@ -285,8 +287,9 @@ class _Starts:
                     self.between(giver, taker)
                 return ends[0][0], ends[-1][1]
             case ty.SplitJoin(split=split, parts=inner, join=join):
+                splitter = self.part(None)
                 ends = [self.wire(each) for each in inner]
-                splitter, joiner = self.part(None), self.part(None)
+                joiner = self.part(None)
                 weights = (1,) * len(ends) if split is None else split
                 for (taker, giver), into, out in zip(ends, weights, join, strict=True):
                     self.between(End(splitter, into), taker)
