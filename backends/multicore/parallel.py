@@ -47,6 +47,9 @@ LOOK: Final = 8
 SLICE: Final = 4e-3
 """Seconds of work that are handed out at once, about: little enough that all workers end together, and results come soon."""
 
+SURELY: Final = 1 << 20
+"""Steps (`most_steps`) that are over in about as long."""
+
 FEW: Final = 8
 """Which part of what is handed out at once goes with what follows: windows over the end of a batch lie by themselves."""
 
@@ -114,8 +117,10 @@ class Parallel(Operate, Divided):
         self._outgo = max(pushes, default=1)  # by a firing: an instance paces itself by what it sends
         self._most = instance.most  # items sent at once, where what is handed out counts firings
         self._tried = max(1, part // 8)
-        # The first item takes what no other will: memory that nobody has touched, code that has not run.
-        instance.batch = 1
+        # The first item takes what no other will: memory that nobody has touched, code that has not run. Where it is known
+        # without having run that many are soon over, they are the first: each of a thousand operators fires a few times less.
+        steps = clones[0].steps
+        instance.batch = 1 if not steps else max(1, min(self._tried, SURELY // steps))
         self.machine = instance
         self._clones = deque(clones)
         self._natives = tuple(clones)
@@ -350,7 +355,7 @@ class Parallel(Operate, Divided):
             self._fired += (firings - self._fired) / 8
         elif not self._begun:
             # The first firing finds neither its code nor its memory in any cache: it says nothing.
-            self._begun, machine.batch = True, min(FIRST, self._part)
+            self._begun, machine.batch = True, min(max(FIRST, machine.batch), self._part)
             return
         else:
             self._spent, self._fired = took, firings

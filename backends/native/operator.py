@@ -49,6 +49,9 @@ if TYPE_CHECKING:
     from river.lang.values import Value
 
 UNLIMITED: Final = 1 << 62
+SOON: Final = 1 << 13
+"""Steps (`most_steps`) that are sooner done than other threads give the GIL back: some 10 us, where that takes 100."""
+
 _CODED: Final = TreeTexts(lambda operator: repr(coded(operator)))
 _LATE: Final = 2  # in the word that says whether to stop
 _CHECKING: Final = Lock()  # code for debugging notes in one place whose firing it checks
@@ -233,7 +236,7 @@ def _context() -> _Block:
 
 @define(eq=False)
 class NativeOperator:
-    """An operator as machine code; `handlers` can be fired.
+    """An operator as machine code; `handlers` can be fired. `steps`: that a firing of these takes at most, if that is known.
 
     `fire` fires a handler (`item.0`, `rated`, `mark`, ...) on columns and appends to `outputs` and `marks`, which are the
     caller's to read and to `clear`. `fire_batch` does the same from and to lists of values.
@@ -255,10 +258,12 @@ class NativeOperator:
     _tables: Any = field(init=False, repr=False)
     patterns: Patterns | None = field(default=None, init=False, repr=False)
     deadline: Deadline | None = field(default=None, init=False, repr=False)
+    steps: int | None = field(init=False, repr=False)
     _lent: list[Batch] | None = field(default=None, init=False, repr=False)
-    _fires: dict[str, Callable[..., int]] = field(
-        factory=dict[str, "Callable[..., int]"], init=False, repr=False
+    _fires: dict[tuple[str, bool], Callable[..., int]] = field(
+        factory=dict[tuple[str, bool], "Callable[..., int]"], init=False, repr=False
     )
+    _soon: int = field(init=False, repr=False)  # how many firings are soon over
     _limit: Any = field(init=False, repr=False)
     _texts: Any = field(init=False, repr=False)  # the list of the memory of texts
 
@@ -277,6 +282,13 @@ class NativeOperator:
         self._limit = context.word(CONTEXT["limit"])
         self._texts = context.word(CONTEXT["texts"] + _CHUNKS)
         weakref.finalize(self, _closed, close, self._context)
+        self.steps = self.code.facts.get("steps")
+        each = (
+            0
+            if self.steps is None
+            else self.steps * max(1, sum(phase.count for phase in self.operator.phases))
+        )
+        self._soon = SOON // each if each else 0
         if self.code.facts["host"]:
             self.patterns = Patterns(self.calls)
             context.word(CONTEXT["patterns"]).value = self.patterns.address
@@ -381,16 +393,19 @@ class NativeOperator:
                 block.expect(min(firings * out.push, limit))
 
     def fire(self, name: str, columns: Sequence[int], start: int, end: int, limit: int = UNLIMITED) -> Fired:
-        """Fires a handler on rows `start` to `end` - 1 of columns, given by their addresses; the GIL is released.
+        """Fires a handler on rows `start` to `end` - 1 of columns, given by their addresses.
 
+        The GIL is released, unless it is known that all is soon done.
         `limit`: no further firing begins once an output has so many items.
         """
         context = self._context
         self._limit.value = limit
         table = pointers(max(len(columns), 1))(*columns)
-        fire = self._fires.get(name)
+        how_called = name, end - start <= self._soon
+        fire = self._fires.get(how_called)
         if fire is None:
-            self._fires[name] = fire = self.code.function(f"fire.{name}", (_P, _P, _I, _I), _I)
+            made = self.code.function(f"fire.{name}", (_P, _P, _I, _I), _I, short=how_called[1])
+            self._fires[how_called] = fire = made
         if self.debug:
             regions = self._regions(table)
             context.word(CONTEXT["regions"]).value = ctypes.addressof(regions)
@@ -526,13 +541,16 @@ def compile_native(
 
     def make() -> ModuleText:
         from backends.native.lower.batches import Lowered, lower
+        from river.lang.steps import most_steps
 
         lowered = lower(written, host().architecture, debug=debug, lend=lend)
         if not isinstance(lowered, Lowered):
             raise _NotCompiled(lowered)
         symbols = (symbol for _, symbol in lowered.rooms)
         return ModuleText(
-            lowered.text, (*lowered.exports, *symbols), {"host": lowered.host, "rooms": lowered.rooms}
+            lowered.text,
+            (*lowered.exports, *symbols),
+            {"host": lowered.host, "rooms": lowered.rooms, "steps": most_steps(written)},
         )
 
     def begin(code: Code) -> None:

@@ -78,7 +78,7 @@ class _Counter:
             case typed.With(_, _, _, _, _, body, _):
                 return self.block(body)
             case typed.For(_, _, _, range_, body):
-                return _times(_trips(range_), self.block(body))
+                return _times(trips(range_), self.block(body))
             case typed.While(_, _, body):
                 return 0, (0 if self.block(body) == ZERO else None)
             case typed.Do(typed.Call(_, function)):
@@ -146,7 +146,8 @@ _STEPS: Final[Mapping[str, Callable[[int, int], int]]] = {
 }  # fmt: skip
 
 
-def _trips(range_: typed.Counted | typed.Expr) -> Interval:
+def trips(range_: typed.Counted | typed.Expr) -> Interval:
+    """How many turns a loop over a range, or over the items of a container, has."""
     match range_:
         case typed.Counted() if (found := bounds(range_)) is not None:
             low, high = found

@@ -23,6 +23,7 @@ from backends.multicore import BACKEND, sharded
 from backends.multicore.experiments import EXPERIMENTS
 from backends.multicore.parallel import Parallel, portion
 from backends.multicore.regions import Region
+from backends.multicore.run import Engine
 from backends.multicore.sharded import ShardedOperate
 from backends.native.operator import NativeOperator
 from river.backend import Options
@@ -603,7 +604,7 @@ def test_so_much_is_handed_out_as_takes_a_slice(most: int, firings: int, seconds
 @pytest.mark.parametrize("state", ["", "; $m: map<i64, i64>"])
 def test_few_items_are_tried_before_many_so_that_what_takes_long_is_shared_from_the_start(state: str) -> None:
     """All 300 lie in one batch; whatever a firing takes, the first step must not take them all."""
-    counted = "with n = $m[v.k] else 0 { n = n + 1; }" if state else ""
+    counted = "with n = $m[v.k] else 0 { n = n + 1; }" if state else "for i in 0 .. v.k { }"
     text = f"""river 1;
     input x: {{k: i64}}; output y: i64; {"var $m: map<i64, i64> = {};" if state else ""}
     operator f(x: {{k: i64}}{state}) -> (y: i64) {{ on x(v) {{ {counted} emit y v.k * 2; }} }}
@@ -614,3 +615,17 @@ def test_few_items_are_tried_before_many_so_that_what_takes_long_is_shared_from_
     metrics = results.summary.metrics
     assert metrics is not None
     assert metrics.operators["f#0"].batches > 1
+
+
+@pytest.mark.parametrize("turns", [1, 3_000_000])
+def test_what_surely_takes_little_is_not_tried_on_few_items_first(turns: int) -> None:
+    """How many steps a firing takes is known before it runs: of short ones many are the first, of long ones it is one."""
+    text = f"""river 1;
+    input x: i64; output y: i64;
+    operator f(x: i64) -> (y: i64) {{ on x(v) {{ var s = v; for i in 0 .. {turns} {{ s = s ^ i; }} emit y s; }} }}
+    (y) <- f(x);
+    """
+    graph = compile_source(Source("tried.river", text)).graph
+    (task,) = Engine(planned(graph, Options(workers=2)), {}, None)._operators
+    assert isinstance(task, Parallel)
+    assert task.machine.batch > 1000 if turns == 1 else task.machine.batch == 1
