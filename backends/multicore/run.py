@@ -233,8 +233,8 @@ class Engine:
                 self._threads.obey()
                 if scheduler.over or scheduler.stopped or failures.errors:
                     return
-                failed_at = failures.failed_at if self.plan.cyclic else None
-                if failed_at is not None and perf_counter() > failed_at + GRACE:
+                failed_at = failures.failed_at
+                if failed_at is not None and self.plan.cyclic and perf_counter() > failed_at + GRACE:
                     return
                 now = time.monotonic()
                 metrics = self._meter.metrics() if observe and now >= self._shown + SHOWN else None

@@ -90,7 +90,7 @@ ORDER: Final = ".order"
 class EpochErrand:
     """What tasks are to do for epoch `number` of the run `run`.
 
-        `files`: what came of each input, in order; `more`: the inputs of which more may come. `order`, `before`: what the epoch
+    `files`: what came of each input, in order; `more`: the inputs of which more may come. `order`, `before`: what the epoch
     before left, none at the beginning: how far the inputs have been read, and the state by channel. `outputs`: folder and format
     of each, and the columns by which it is divided; `states`: the folder for the state. `letters`: where rows go that are wrong,
     None: nowhere. `streamed`: the inputs whose rows the task that reads is given. `keys`: the columns by which each input is
