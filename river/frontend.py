@@ -20,7 +20,7 @@ Typed = TypeVar("Typed")
 
 
 @frozen
-class Written:
+class CommandText:
     """A value as the text of a command line: its type is that of what it looks like."""
 
     text: str
@@ -29,7 +29,7 @@ class Written:
 class LanguageOptions(TypedDict, total=False):
     """What a user says, beside the text, of how a program is read. A language takes some of these, or none."""
 
-    params: Mapping[str, str | float | bool | Written]
+    params: Mapping[str, str | float | bool | CommandText]
     """Values of the program's parameters."""
     undefined: Literal["stop", "skip"]
     """Whether what is undefined ends the record, or its statement alone."""

@@ -48,7 +48,7 @@ SLICE: Final = 4e-3
 """Seconds of work that are handed out at once, about: little enough that all workers end together, and results come soon."""
 
 SURELY: Final = 1 << 20
-"""Steps (`most_steps`) that are over in about as long."""
+"""Steps of firings (`most_steps`) that take about as long."""
 
 FEW: Final = 8
 """Which part of what is handed out at once goes with what follows: windows over the end of a batch lie by themselves."""

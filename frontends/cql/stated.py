@@ -7,7 +7,7 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from river.diagnostics import Diagnostic, Rejected
-from river.frontend import Written
+from river.frontend import CommandText
 from river.source import Source
 
 if TYPE_CHECKING:
@@ -28,9 +28,9 @@ def stated(source: Source, options: LanguageOptions) -> Source:
 
 
 def _literal(name: str, value: object) -> str:
-    """A value as the text of a program; one that was `Written` is what it looks like: a number, a truth, a time, else a text."""
+    """A value as the text of a program; a `CommandText` is what it looks like: a number, a truth, a time, else a text."""
     match value:
-        case Written(text):
+        case CommandText(text):
             number = r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?"
             plain = re.fullmatch(
                 rf"(?i){number}|true|false|(timestamp|date|interval)\s*'[^']*'(\s*[a-z]+)?", text

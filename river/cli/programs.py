@@ -66,7 +66,7 @@ def program_of(
     Raises: Rejected.
     """
     from river.driver import compile_once, compile_source, read_source, stated
-    from river.frontend import Written
+    from river.frontend import CommandText
 
     paths, lang, main = asked.program, asked.lang, asked.main
     if "-" in paths and lang is None:
@@ -75,7 +75,9 @@ def program_of(
     if paths.count("-") > 1:
         raise Rejected([Diagnostic("usage", "standard input cannot be two texts at once")])
     source, *more = (read_source(path, _piped(streams) if path == "-" else None) for path in paths)
-    params = {name: Written(value) for name, value in pairs("--param", asked.params, "NAME=VALUE").items()}
+    params = {
+        name: CommandText(value) for name, value in pairs("--param", asked.params, "NAME=VALUE").items()
+    }
     options = {name: getattr(asked, name) for name in ("undefined", "zone", "env", "load")} | {
         "params": params
     }

@@ -13,7 +13,7 @@ from frontends.cql import FRONTEND
 from frontends.cql import typed as ty
 from river.cli import main
 from river.diagnostics import Diagnostic, Rejected
-from river.frontend import Written
+from river.frontend import CommandText
 from river.source import Source
 
 if TYPE_CHECKING:
@@ -109,9 +109,9 @@ def test_values_come_from_the_command(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("least", "kept"),
-    [(2, [3]), (Written("2"), [3]), (1.5, [2, 3]), ("2", "lang-operation-types"), (inf, "usage")],
+    [(2, [3]), (CommandText("2"), [3]), (1.5, [2, 3]), ("2", "lang-operation-types"), (inf, "usage")],
 )
-def test_values_come_from_python(least: str | float | Written, kept: list[int] | str) -> None:
+def test_values_come_from_python(least: str | float | CommandText, kept: list[int] | str) -> None:
     """A text is a text there, whatever it looks like: only a command line has nothing else."""
     text = "s: {ts: int; i: int} stream by ts; v: stream = select i from s where i > :least;"
     if isinstance(kept, str):
