@@ -15,6 +15,7 @@ from river.backend import Summary
 from river.checkpoint import Checkpoint, Keeper, Snapshot, fingerprint
 from river.classes import define, field
 from river.diagnostics import Diagnostic, Rejected, Severity
+from river.entries import version
 from river.il.annotations import without
 from river.il.program import Input, Program, Use
 from river.io.errors import missing_file, unreadable
@@ -65,10 +66,8 @@ def identity_of(compiled: Compiled, job: Job) -> dict[str, Any]:
         raise Rejected(
             [Diagnostic("run-checkpoint", message, help="leave them out, or run without `--checkpoint`")]
         )
-    from river import __version__
-
     identity: dict[str, Any] = {
-        "the version of River": __version__,
+        "the version of River": version("river-streams"),
         "the program": hashlib.sha256(_meant(compiled.program).encode()).hexdigest(),
         "the lateness": job.lateness,
         "the policy for errors": [job.on_error.action, job.on_error.path],

@@ -73,6 +73,20 @@ def has_nested(node: s.Node) -> bool:
     return any(isinstance(each, q.Nested) for each in parts_of(node))
 
 
+def nests(block: q.Select) -> bool:
+    """Whether a block has queries, or numbers of rows, inside of its expressions."""
+    return any(isinstance(node, q.Nested | q.Over) for part in _clauses(block) for node in parts_of(part))
+
+
+def _clauses(block: q.Select) -> Iterator[s.Node]:
+    """The parts of a block that have expressions."""
+    yield from block.items
+    yield from block.group
+    yield from block.order
+    yield from (part for part in (block.where, block.having, block.qualify) if part is not None)
+    yield from (source.joining for source in block.sources if source.joining is not None)
+
+
 def is_single(block: q.Select) -> bool:
     """Whether a query has one row, whatever rows its sources have: it has aggregates, and nothing to group by."""
     if block.group or (block.limit == 0 or block.offset):

@@ -11,6 +11,7 @@ from frontends.cql import closed, externs, windows
 from frontends.cql import syntax as c
 from frontends.cql import typed as ty
 from frontends.cql.assume import STAMP, assumed
+from frontends.cql.blocks import nests
 from frontends.cql.combine import combined
 from frontends.cql.flatten import flat
 from frontends.cql.group_windows import with_tables
@@ -22,7 +23,6 @@ from frontends.cql.narrow import narrowed
 from frontends.cql.quoted import settled, texts
 from frontends.cql.sessions import growing
 from frontends.cql.spelling import as_declared
-from frontends.cql.unnest import unnested
 from frontends.sql import decimals
 from frontends.sql import syntax as q
 from frontends.sql import typed as r
@@ -333,7 +333,9 @@ class _Checker:
             if any(x.joining is not None and x.joining.natural for x in body.sources):
                 body = joined_by_name(body, tuple(map(self.row_of, body.sources)))
             body = separate(body, f"{decl.name}_grouping", self)
-        if isinstance(body, q.Select):
+        if isinstance(body, q.Select) and nests(body):
+            from frontends.cql.unnesting import unnested  # few queries have others inside
+
             body = unnested(body, decl.name, self, named=decl.type is None)
         sources = tuple(self.source(source) for source in body.sources if not isinstance(source, q.Unnest))
         stated = None if decl.type is None else self.row(decl.type)
@@ -412,7 +414,7 @@ class _Checker:
                     help_line = "give it a part `remove: {...}`, or take windows from which no row goes: `tumble(s, 5 minutes)`"
                     raise self.report.error("cql-aggregate", message, aggregate.span, help_line)
 
-    # -- what nested queries ask for (`unnest.World`)
+    # -- what nested queries ask for (`World`)
 
     def row_of(self, source: q.Source) -> t.Record:
         """The rows of a source."""

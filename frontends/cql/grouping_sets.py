@@ -20,7 +20,7 @@ from river.lang import syntax as s
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from frontends.cql.unnest import World
+    from frontends.cql.world import World
     from river.source import Span
 
 Keys = tuple[s.Expr, ...]

@@ -1,4 +1,15 @@
-"""What becomes of one block with queries inside of its expressions: its sources, its conditions and its values (see `unnest`)."""
+"""Queries inside of expressions become sources of their own: what is left of a block are joins and groups.
+
+Each nested query becomes a declaration that says, for each value of what ties it to the block around it (its *keys*), whether it
+has rows, which, or what they come to; the block is joined with that. `in` and `exists` as conditions of their own are joins with
+different rows; everywhere else a left join shows whether there is a partner. A query that has aggregates alone has one row also
+where nothing meets its conditions: counts are 0 there, other aggregates none, so what is made of them is made behind the join.
+
+Numbers of rows (`row_number() over ...`) are columns of a declaration of their own, too.
+
+Keys are the other sides of equalities with columns of the block around. Where columns of that are used otherwise, the nested
+query is joined with their different values, which are then its keys (Neumann and Kemper, Unnesting Arbitrary Queries, BTW 2015).
+"""
 
 from __future__ import annotations
 
@@ -7,9 +18,8 @@ from typing import TYPE_CHECKING, cast
 
 from frontends.cql import layers, nested_values, ties
 from frontends.cql import syntax as c
-from frontends.cql.blocks import Names, aggregates, has_nested, is_single, is_there, parts_of
+from frontends.cql.blocks import Names, aggregates, has_nested, is_single, is_there, nests, parts_of
 from frontends.cql.grouping_sets import has_several
-from frontends.cql.unnest import unnested
 from frontends.sql import syntax as q
 from frontends.sql.aggregates import aggregate_of
 from frontends.sql.check import written_out
@@ -20,8 +30,17 @@ from river.il.trees import children, fresh, rebuild, walk
 from river.lang import syntax as s
 
 if TYPE_CHECKING:
-    from frontends.cql.unnest import World
+    from frontends.cql.world import World
     from river.source import Span
+
+
+def unnested(block: q.Select, title: str, world: World, *, named: bool) -> q.Select:
+    """`block` without queries inside of its expressions.
+
+    `title` is how the names of declarations begin that are made for them. `named`: columns get their names from the select list.
+    Raises: Failed; the errors (codes sql-nested-*) are in the report.
+    """
+    return Unnesting(world, title, block, named).block() if nests(block) else block
 
 
 @define

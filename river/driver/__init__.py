@@ -6,10 +6,11 @@ Paper: River section 4.6 (translation ahead of time, planning when the platform 
 
 from river.driver.borders import errors, placed, sent, stamps, texts, wholes
 from river.driver.comparison import Comparison, compare, observe
-from river.driver.compilation import Compiled, compile_once, compile_source, library, read_source, stated
+from river.driver.compilation import Compiled, compile_once, compile_source, read_source, stated
 from river.driver.execution import execute, trap_diagnostic, traps_told
 from river.driver.inputs import Reading, check_names, given_type, open_input
 from river.driver.job import Inputs, Job, Results, without_addresses
+from river.driver.libraries import library
 from river.driver.outputs import CountedSink, Writer, check_folders, dividing, open_output, row_types
 from river.driver.profiling import profiled
 from river.driver.schedules import Parting, Schedules, schedules

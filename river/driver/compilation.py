@@ -18,6 +18,7 @@ from river.classes import evolve, field, frozen
 from river.diagnostics import Diagnostic, Rejected, closest
 from river.driver.execution import execute
 from river.driver.job import Inputs, Job, Results, columns_of
+from river.driver.libraries import library
 from river.driver.outputs import row_types
 from river.driver.places import program_place
 from river.garbage import seldom
@@ -425,32 +426,6 @@ def _language(name: str) -> str:
             [Diagnostic("unknown-language", message, help=f"say it with `--lang`; languages: {languages}")]
         )
     return found.name
-
-
-def library(program: Program, *, written: bool = True) -> Library:
-    """The templates that `program` refers to: River's own, and those of the languages whose namespaces it names.
-
-    `written`: it may call functions of a language whose templates it has in full, as the pass `expand` leaves it; so may one that
-    has no instances.
-    """
-    from river.il.program import Instance
-    from river.il.templates import Library
-    from river.il.trees import walk
-    from river.lang import syntax as s
-
-    wanted: set[str] = set()
-    for decl in program.decls:
-        if isinstance(decl, Instance):
-            wanted.add(decl.template.rpartition(".")[0])
-    whole = written or not wanted
-    for node in (node for decl in program.decls if whole for node in walk(decl)):
-        match node:
-            case s.Call(name, _) | s.TypeName(name, _) if "." in name:
-                wanted.add(name.rpartition(".")[0])
-            case _:
-                pass
-    languages = sorted(wanted & set(plugins.frontends()))
-    return Library.on_demand({name: plugins.frontend(name).templates for name in languages})
 
 
 def read_source(path: str, text: str | bytes | None = None) -> Source:

@@ -8,6 +8,7 @@ from river.classes import define, evolve, field
 from river.diagnostics import Diagnostic, Rejected, closest
 from river.driver.borders import limited, most, placed, stamps, wholes
 from river.driver.instants import timed
+from river.driver.libraries import library
 from river.driver.places import check_job
 from river.lang.scope import show
 from river.lang.types import UNIT, List, Record
@@ -218,7 +219,6 @@ def _stamped(graph: Graph, queue: Queue, function: str, job: Job, refusals: Refu
 
 def _function(graph: Graph, queue: Queue, name: str) -> tuple[Callable[[Any], int | str], Record]:
     """The function that makes the keys of a queue, or tells why a row has none; and the type of the rows that it takes."""
-    from river.driver.compilation import library
     from river.il.verify import scope
     from river.lang import check
     from river.lang.evaluate import Trap, compile_function

@@ -1,4 +1,4 @@
-"""Inputs that are several files: a folder, or all whose names match a pattern, read one after the other, sorted by path.
+"""Inputs that are several files: a folder, or all whose names match a pattern, sorted by path; `chained` reads them.
 
 Folders that are called `COLUMN=VALUE` say a column of the files in them (`given`).
 """
@@ -12,19 +12,13 @@ from itertools import repeat
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final, cast
 
-from river.classes import evolve, frozen
+from river.classes import frozen
 from river.diagnostics import Diagnostic, Rejected
-from river.io import order
-from river.io.batches import ItemSource, Origin
 from river.io.errors import unreadable
-from river.lang.types import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-    from river.io.batches import Batch
-    from river.io.errors import Refusals
-    from river.lang.types import Type
 
 Folders = tuple[tuple[str, str | None], ...]
 """The columns that names of folders say, and their texts; None where there is no value."""
@@ -149,87 +143,3 @@ def _unescaped(text: str) -> str:
 def hidden(name: str) -> bool:
     """Whether a file in a folder is none of its data by its name."""
     return name.startswith((".", "_"))
-
-
-def open_several(
-    files: Files,
-    type_: Type,
-    name: str,
-    format_: str | None,
-    refusals: Refusals,
-    batch: int,
-    by: str | None,
-    lateness: int,
-) -> ItemSource:
-    """A source of the items of files, one after the other; the first is looked at now. See `sources.open_source`."""
-    from river.io.sources import open_source
-
-    files = evolve(files, format=format_ or files.format)
-    if files.folders:
-        from river.io.given import check_given
-
-        check_given(type_, files)
-
-    def opened(path: str, folders: Folders, key: str | None) -> ItemSource:
-        return open_source(
-            path,
-            type_,
-            name=name,
-            format=files.format,
-            on_error=refusals,
-            batch=batch,
-            by=key,
-            folders=folders,
-        )
-
-    def members() -> Iterator[ItemSource]:
-        given: int | None = None
-        for path, folders in files.each():
-            member = opened(path, folders, by)
-            try:
-                if member.ordering is not None:
-                    member.ordering.top = member.ordering.given = given
-                yield member
-                given = given if member.ordering is None else member.ordering.given
-            finally:
-                member.close()
-
-    first = opened(*next(files.each()), by)
-    first.close()
-    origin = Origin(name, files.label, rows=first.origin.rows)
-    if by is None or lateness <= 0:
-        found = ItemSource(type_, origin, _chained(members), refusals)
-        found.members = members
-    else:
-        assert isinstance(type_, Record)  # noqa: S101 - it has the field
-        key = type_.index(by)
-        assert key is not None  # noqa: S101 - the first file has been opened
-
-        def unordered() -> Iterator[ItemSource]:
-            for path, folders in files.each():
-                member = opened(path, folders, None)
-                try:
-                    yield member
-                finally:
-                    member.close()
-
-        found = order.ordered(ItemSource(type_, origin, _chained(unordered), refusals), key, lateness)
-        ordering = found.ordering
-
-        def late() -> Iterator[ItemSource]:
-            for member in unordered():
-                member.ordering = ordering
-                if member.file is not None:
-                    member.file = evolve(member.file, key=key, lateness=lateness)
-                yield member
-
-        found.members = late
-    found.several = files
-    return found
-
-
-def _chained(members: Callable[[], Iterator[ItemSource]]) -> Iterator[Batch]:
-    """The batches of sources, each with the place where its rows are."""
-    for member in members():
-        for batch in member.batches:
-            yield evolve(batch, origin=batch.origin or member.origin)

@@ -25,7 +25,7 @@ from river.lang.scope import show
 from river.lang.types import BYTES, Record, Type
 
 if TYPE_CHECKING:
-    from river.io.several import Folders
+    from river.io.several import Files, Folders
 
 SUFFIXES: Final = {
     ".csv": "csv",
@@ -66,13 +66,13 @@ def open_source(
     Units: `batch` items; `lateness` in units of the field `by` (microseconds for times). With `by`, the items
     of the source ascend weakly by that field. Raises: Rejected for what can be seen before the first row.
     """
-    from river.io.several import files_of, open_several
+    from river.io.several import files_of
 
     files = files_of(spec)
     counter = refusals(on_error)
     try:
         if files is not None:
-            source = open_several(files, type, name, format, counter, batch, by, lateness)
+            source = _open_files(files, _Wanted(type, name, format, counter, batch), by, lateness)
             source.bytes = sum(map(_bytes, files.paths))
             if counter is not on_error:
                 source.on_close(counter.close)
@@ -130,6 +130,26 @@ class _Wanted:
     format: str | None
     refusals: Refusals
     size: int
+
+
+def _open_files(files: Files, wanted: _Wanted, by: str | None, lateness: int) -> ItemSource:
+    from river.io.chained import open_several
+
+    files = evolve(files, format=wanted.format or files.format)
+
+    def opened(path: str, folders: Folders, by: str | None) -> ItemSource:
+        return open_source(
+            path,
+            wanted.type,
+            name=wanted.name,
+            format=files.format,
+            on_error=wanted.refusals,
+            batch=wanted.size,
+            by=by,
+            folders=folders,
+        )
+
+    return open_several(files, wanted.type, wanted.name, opened, wanted.refusals, by, lateness)
 
 
 def _in_folders(spec: object, wanted: _Wanted, folders: Folders) -> ItemSource:

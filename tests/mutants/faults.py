@@ -2101,7 +2101,7 @@ SPARK: Final = (
     Mutant(
         "time-begins-with-each-file",
         "of several files of an input, each may begin before the end of the one before",
-        "river/io/several.py",
+        "river/io/chained.py",
         "given = given if member.ordering is None else member.ordering.given",
         "given = None",
         "tests/river/test_several.py::test_time_goes_on_from_one_file_to_the_next",

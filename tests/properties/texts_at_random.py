@@ -29,7 +29,7 @@ from backends.multicore import BACKEND as MULTICORE
 from backends.native.jit import OPTIMISATION, QUICK, optimised
 from river.diagnostics import Rejected, render
 from river.driver.compilation import Compiled, compile_source
-from river.driver.compilation import library as templates
+from river.driver.libraries import library as templates
 from river.explain.explain import explain
 from river.explain.show import text as shown
 from river.il.parse import PARSER as IL
