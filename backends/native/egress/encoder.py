@@ -122,9 +122,8 @@ def _made(type_: t.Type, format_: str) -> ModuleText:
     from backends.native.egress.lower import encode_text, library
 
     size, fields = library().records["Out"]
-    return ModuleText(
-        encode_text(type_, format_), (ENTRY,), [size, {name: at for name, (_, at) in fields.items()}]
-    )
+    text = encode_text(type_, format_, ENTRY)
+    return ModuleText(text, (ENTRY,), [size, {name: at for name, (_, at) in fields.items()}])
 
 
 def encoder(type: t.Type, format: str) -> Encoder | None:

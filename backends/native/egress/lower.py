@@ -10,7 +10,6 @@ from functools import cache
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Final, assert_never
 
-from backends.native.egress.encoder import ENTRY
 from backends.native.egress.rows import Cursor, add_row_hash, add_row_same
 from backends.native.idioms import counted, if_
 from backends.native.ir import Builder
@@ -61,8 +60,8 @@ def net(module: Module, row: t.Type) -> Unit:
     return unit
 
 
-def encode_text(type_: t.Type, format_: str) -> str:
-    """The module with the function `encode` for items of a type.
+def encode_text(type_: t.Type, format_: str, name: str) -> str:
+    """The module with the function `encode`, called `name`, for items of a type.
 
     Raises: Unsupported for what does not travel or has no text in this format.
     """
@@ -75,8 +74,8 @@ def encode_text(type_: t.Type, format_: str) -> str:
     rows = _deltas(writer, type_, format_) if deltas.is_delta(type_) else _items(writer, type_, format_)
     b.call("void", "out_end", ["ptr %out", f"ptr {writer.place()}"])
     b.end(f"ret i64 {rows}")
-    head = f"define i64 @{ENTRY}(ptr noalias %out, ptr %columns, i64 %from, i64 %to) nounwind"
-    return module.text({ENTRY: b.finish(ENTRY, head)})
+    head = f"define i64 @{name}(ptr noalias %out, ptr %columns, i64 %from, i64 %to) nounwind"
+    return module.text({name: b.finish(name, head)})
 
 
 def _items(writer: _Writer, type_: t.Type, format_: str) -> str:
