@@ -34,7 +34,7 @@ from backends.spark.ways import InParts, RowByRow, apart
 from river.backend import Summary
 from river.classes import define, evolve, field, frozen
 from river.diagnostics import Diagnostic, Note, Rejected, Severity
-from river.driver import Results, dividing, errors, stamps, wholes
+from river.driver import Results, dividing, stamps, wholes
 from river.io.errors import file_unread, files_unread, missing_file, rows_lost, unreadable, unwritable
 from river.io.folders import Partitions, format_in, is_folder
 from river.io.live import Follow, Live
@@ -140,8 +140,6 @@ def _places(compiled: Compiled, job: Job) -> _Places:
         )
     if job.iterations is not None:
         raise _refused("`--iterations` says how long a run is that has no end", "leave it out")
-    if told_errors := sorted(errors(graph.program)):
-        raise _refused(f"the output `{told_errors[0]}` has the errors of the run, which are known at its end")
     followed: dict[str, Path] = {}
     streams: dict[str, Any] = {}
     tables: dict[str, Any] = {}

@@ -18,6 +18,7 @@ from river.io.sinks import open_sink
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from river.io.sinks import Sink
     from river.lang import types as t
 
 
@@ -47,15 +48,17 @@ class StagedFolder:
     def write(self, name: str, type_: t.Type, batches: Iterable[Any]) -> list[tuple[str, int]]:
         """Files with the rows of output `name`, and how many there are. Raises: Rejected."""
         target = self.target()
-        opened = (
-            PartitionedSink(target, type_, name)
-            if isinstance(target, Partitions)
-            else open_sink(target, type_, name=name, format=self.format)
-        )
-        with opened as sink:
+        with opened_sink(name, type_, target, self.format) as sink:
             counted = CountedSink(sink)
             hand_over(Writer(type_, counted), batches)
         return made(target, counted.rows)
+
+
+def opened_sink(name: str, type_: t.Type, target: str | Partitions, format_: str | None) -> Sink:
+    """What writes rows of output `name` to a file, or to files; without a format its suffix tells. Raises: Rejected."""
+    if isinstance(target, Partitions):
+        return PartitionedSink(target, type_, name)
+    return open_sink(target, type_, name=name, format=format_)
 
 
 def made(target: str | Partitions, rows: int) -> list[tuple[str, int]]:

@@ -151,9 +151,11 @@ class _Jobs:
                 return [_in_order(self.told(count, partial(files.row_by_row, text)))]
             case InParts():
                 (count,) = parts.values()
-                text = self.errand(plan, self.wanted() or (plan.graph.views[0].name,)).text()
-                tables = len(plan.graph.variables), partial(files.united, text)
-                return [self.told(count, partial(files.reduced, text), tables)]
+                tables = [view.name for view in plan.graph.views]
+                outputs = self.wanted() if {*tables} & {*self.wanted()} else (*self.wanted(), tables[0])
+                text = self.errand(plan, outputs).text()
+                each = len(plan.graph.variables), partial(files.united, text)
+                return [self.told(count, partial(files.reduced, text), each)]
             case ByKey(runs):
                 return [self.by_key(each) for each in runs]
             case _:

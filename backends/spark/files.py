@@ -12,15 +12,17 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from contextlib import ExitStack, contextmanager
 from functools import lru_cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from uuid import uuid4
 
 from backends.native.arrow import to_arrow
+from backends.native.egress.sinks import column_sink
 from backends.native.llvm import available
 from backends.spark.columns import splitter
-from backends.spark.delivery import StagedFolder, made
+from backends.spark.delivery import StagedFolder, made, opened_sink
 from backends.spark.kernels import Copy, parts_of, ready, shown, variable_of
 from backends.spark.marshal import Piece
 from backends.spark.parts import GivenFile, as_one, read
@@ -29,7 +31,7 @@ from backends.spark.task import ShippedProgram, verified
 from river.backend import Options
 from river.classes import define, evolve, field, frozen
 from river.diagnostics import Rejected
-from river.driver import Job, execute, row_types
+from river.driver import CountedSink, Job, Writer, execute, row_types
 from river.il.model import needed
 from river.io.errors import STOP
 from river.io.schema import arrow, arrow_schema
@@ -37,7 +39,7 @@ from river.io.several import Files
 from river.lang import types as t
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
     from backends.native.batch import Batch
     from river.il.graph import Graph
@@ -179,24 +181,29 @@ def in_one_task(text: str, batches: Iterable[Any]) -> Iterator[Any]:
 
 
 def reduced(text: str, batches: Iterable[Any]) -> Iterator[Any]:
-    """What copies of the operators accumulate of parts of the file: a row for each variable, whose number is the channel."""
+    """What copies of the operators accumulate of parts of the file: a row for each variable, whose number is the channel.
+
+    Rows of outputs that are no tables, but made row by row, go to files here.
+    """
     errand = _errand(text)
     graph = verified(errand.program)
+    tables = [name for name in errand.outputs if name not in graph.outputs]
     for part in _numbers(batches):
         telling, left = Telling(part), list[tuple[int, bytes]]()
 
         def work(told: Telling = telling, left: list[tuple[int, bytes]] = left) -> None:
-            found = parts_of(graph, errand.outputs[0])
+            found = parts_of(graph, tables[0])
             assert found is not None  # noqa: S101 - by who made the plan
             copy = Copy(errand.program, graph, found, native=errand.native)
-            copy.take(_items(errand, found.input, told))
+            with _written(errand, [name for name in errand.outputs if name in graph.outputs], told) as taken:
+                copy.take(_items(errand, found.input, told), taken)
             left += copy.left()
             report = copy.report()
             told.fired += report.fired
             told.python |= {graph.instances[index].name for index in report.python} | {*+report.asked}
 
         _tried(errand, telling, work)
-        shown_by = sorted({variable_of(graph, output) for output in errand.outputs})
+        shown_by = sorted({variable_of(graph, output) for output in tables})
         chunks = [(number, value) for number, value in left if number in shown_by]
         yield _exchange(part, [(number, 0, value) for number, value in chunks], telling, shown_by)
 
@@ -213,7 +220,7 @@ def united(text: str, batches: Iterable[Any]) -> Iterator[Any]:
             told: Telling = telling, chunks: list[tuple[int, bytes]] = chunks, number: int = number
         ) -> None:
             for output in errand.outputs:
-                if variable_of(graph, output) == number:
+                if output not in graph.outputs and variable_of(graph, output) == number:
                     files = _shown(errand, graph, output, [part for _, part in chunks])
                     told.files += [(output, *file) for file in files]
 
@@ -356,6 +363,38 @@ def _run(errand: Errand, inputs: Mapping[str, Any], telling: Telling, until: int
         telling.rows = found.read
 
 
+@contextmanager
+def _written(
+    errand: Errand, outputs: Iterable[str], telling: Telling
+) -> Generator[Callable[[str, Piece], None]]:
+    """What takes rows of outputs, which are told of when they are in files. Raises: Rejected."""
+    queues = verified(errand.program).queues
+    targets = {name: _place(errand, name) for name in outputs}
+    writers: dict[str, tuple[Writer, Any]] = {}
+    with ExitStack() as sinks:
+        for name, target in targets.items():
+            type_, folder = row_types(verified(errand.program))[name], errand.folders.get(name)
+            opened = opened_sink(name, type_, target, None if folder is None else folder.format)
+            writer = Writer(queues[name].type, CountedSink(sinks.enter_context(opened)))
+            taken: Any = column_sink(writer)
+            writers[name] = writer, taken
+
+        def take(name: str, piece: Piece) -> None:
+            if name in writers and len(piece.places):
+                _, taken = writers[name]
+                items: Any = piece.items
+                columns = None if isinstance(items, list) else getattr(taken, "columns", None)
+                if columns is None:
+                    taken(piece.values())
+                else:
+                    columns(items)
+
+        yield take
+    telling.files += [
+        (name, *file) for name, target in targets.items() for file in made(target, writers[name][0].sink.rows)
+    ]
+
+
 def _place(errand: Errand, output: str) -> str | Partitions:
     """A file of its own for each attempt of a task, or files."""
     folder = errand.folders.get(output)
@@ -396,8 +435,11 @@ def _stream(type_: t.Type, records: list[Any]) -> bytes:
 def _exchange(
     part: int, chunks: list[tuple[int, int, bytes]], telling: Telling, channels: Iterable[int]
 ) -> Any:
-    """Rows as `EXCHANGE` says: the chunks with channel and place, and for each channel what the task tells; counts once."""
-    pa, bare = arrow(), evolve(telling, rows=0, fired=Counter(), python=set())
+    """Rows as `EXCHANGE` says: the chunks with channel and place, and for each channel what the task tells.
+
+    Counts and files are told once.
+    """
+    pa, bare = arrow(), evolve(telling, rows=0, fired=Counter(), python=set(), files=[])
     rows = [(channel, place, items, None) for channel, place, items in chunks]
     rows += [(channel, -1, None, (bare if n else telling).text()) for n, channel in enumerate(channels)]
     return pa.record_batch(
@@ -456,6 +498,7 @@ def _summed(errand: Errand, channel: int, tellings: list[Telling]) -> Telling:
         found.rows += each.rows
         found.fired += each.fired
         found.python |= each.python
+        found.files += each.files
     found.last = max((each.last for each in tellings if each.last is not None), default=None)
     return found
 

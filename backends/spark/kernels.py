@@ -366,13 +366,17 @@ class Copy:
         """Whether it fires on columns; else on values."""
         return self._chain.columns(self._input)
 
-    def take(self, batches: Iterable[Any]) -> None:
-        """Fires on items, in columns or not. Raises: Rejected for rows that are none, and for a trap."""
+    def take(self, batches: Iterable[Any], leaves: Callable[[str, Piece], None] | None = None) -> None:
+        """Fires on items, in columns or not; what leaves the operators by a queue is for `leaves`.
+
+        Raises: Rejected for rows that are none, and for a trap.
+        """
         try:
             for batch in batches:
                 items = batch if self.columns else values_of(batch)
-                for _ in self._chain(0, self._input, Piece(range(len(items)), items)):
-                    pass
+                for queue, made in self._chain(0, self._input, Piece(range(len(items)), items)):
+                    if leaves is not None:
+                        leaves(queue, made)
         except Trapped as trapped:
             raise Rejected([trap_diagnostic(trapped.caught.trap)]) from trapped
 

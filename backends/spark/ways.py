@@ -21,7 +21,7 @@ from backends.spark.keys import Partitioning, division, without_others
 from backends.spark.plan import Plan, StageKind, keeps_order
 from river.classes import frozen
 from river.diagnostics import Rejected
-from river.driver import errors, row_types, stamps, wholes
+from river.driver import row_types, stamps, wholes
 from river.il.annotations import private
 from river.il.gathered import gathered
 from river.il.model import instance_model
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @frozen
 class InParts:
-    """Copies of the operators accumulate apart, and what they leave is put together."""
+    """Copies of the operators accumulate apart, and what they leave is put together. Other outputs are made row by row."""
 
     found: Partial
 
@@ -87,8 +87,6 @@ def way(plan: Plan) -> Way | str:
     ):
         if name := min(names, default=None):
             return f"the input `{name}` {what}"
-    if errors(graph.program):
-        return "an output has the errors of the run"
     if not graph.inputs:
         return "there is no input"
     if any(result.combined for result in graph.results):
@@ -102,7 +100,7 @@ def way(plan: Plan) -> Way | str:
 
 
 def _in_parts(graph: Graph) -> InParts | None:
-    if len(graph.inputs) != 1 or graph.outputs or not graph.views:
+    if len(graph.inputs) != 1 or not graph.views:
         return None
     found = partial(graph, graph.inputs[0])
     if not isinstance(found, Partial) or len(found.maps) + len(found.reducers) < len(graph.instances):
@@ -208,8 +206,6 @@ def _writes(user: Instance, name: str) -> bool:
 
 def told_of_epochs(plan: Plan) -> str:
     """What a plan says of runs in epochs."""
-    if errors(plan.graph.program):
-        return "in epochs: not at all, because an output has the errors of the run"
     match apart(plan, skips=plan.options.on_trap is not None):
         case InParts():
             return "in epochs: accumulated in one task for each share of what came, whose tables the last epoch puts together"

@@ -389,6 +389,11 @@ emit kinds <- x.s;
 middle: table quantile(3)[s: string] of k: int;
 emit middle[x.s] <- x.k;
 """
+UNDEFINED = """x: {s: string, k: int} = input;
+said: table sum[s: string] of int;
+emit said[x.s] <- 6 / (x.k - 3);
+if (x.k > 3) emit stdout <- x.s;
+"""
 BEGUN = """river 1;
 type R = {k: i64, s: string, f: f64};
 operator add(x: R; $n: i64, $m: i64, $t: map<string, i64>) -> () {
@@ -409,6 +414,7 @@ input x: R; output o: R;
 """
 SHARED = {
     "tables": (ACCUMULATED, "sawzall"),
+    "undefined": (UNDEFINED, "sawzall"),
     "initial": (BEGUN, "river"),
     "rows": (SENT, "river"),
     "timed": (KEPT, "cql"),

@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 TABLES = """x: {s: string, k: int} = input;
 n: table sum[s: string] of int; top: table maximum(2)[k: int] of s: string weight w: int;
 emit n[x.s] <- x.k; emit top[x.k % 3] <- x.s weight x.k;"""
+UNDEFINED = """x: {s: string, k: int} = input;
+n: table sum[s: string] of int; emit n[x.s] <- 12 / (x.k % 4); m: table sum of int; emit m <- 1;
+if (x.k > 7) emit stdout <- x.s;"""
 GROUPED = """t: {ts: int; k: string; v: int} stream by ts;
 output o: relation = select k, count(*) as n, sum(v) as w from t[range 3] where v <> 7 group by k;
 output p: relation = select v, max(k) as w from t[range 3] where v <> 7 group by v;"""
@@ -47,6 +50,7 @@ BOTH = "operator both(x: R) -> (y: R, z: R) { on x(r) { emit y r; if r.v > 0 { e
 WINDOW = HEAD + "input a: R; output o: R; (b) <- swap(a); (o) <- window(b);"
 PROGRAMS = {
     "tables": (TABLES, "sawzall", InParts),
+    "undefined": (UNDEFINED, "sawzall", InParts),
     "grouped": (GROUPED, "cql", ByKey),
     "rows": (ROWS.replace("input a", BOTH + "input a"), "river", RowByRow),
     "window": (WINDOW, "river", InOneTask),
@@ -92,7 +96,7 @@ def rows_for(name: str, count: int, text: str = "x{0}") -> tuple[str, pa.Table]:
     """The input of a program, and rows for it."""
     found = table(count, text)
     match name:
-        case "tables":
+        case "tables" | "undefined":
             return "x", found.select(["s", "v"]).rename_columns(["s", "k"])
         case "grouped":
             return "t", found.select(["ts", "k", "v"])
@@ -148,6 +152,8 @@ def same(program: Compiled, inputs: dict[str, str], **more: Any) -> None:
     [
         ("tables", "csv"),
         ("tables", "parquet"),
+        ("undefined", "csv"),
+        ("undefined", "parquet"),
         ("grouped", "csv"),
         ("grouped", "arrow"),
         ("rows", "jsonl"),
@@ -319,8 +325,8 @@ def test_executors_divide_rows_among_folders(
 ) -> None:
     """By columns; each task brings its own files, and the driver hands nothing over."""
     by = {"tables": [("n", "s"), ("top", "k")], "grouped": [("o", "op"), ("p", "v")]}
-    by |= {"rows": [("o", "k"), ("p", "s")], "window": [("o", "s")]}
-    for name, kind in zip(PROGRAMS, ("csv", "parquet", "jsonl", "arrow"), strict=True):
+    by |= {"rows": [("o", "k"), ("p", "s")], "window": [("o", "s")], "undefined": [("undefined", "why")]}
+    for name, kind in zip(PROGRAMS, ("csv", "jsonl", "parquet", "jsonl", "arrow"), strict=True):
         input_, rows = rows_for(name, 60)
         inputs, program = {input_: written(rows, tmp_path, "csv")}, COMPILED[name]
         expected = program.run(inputs, backend="reference")

@@ -2050,6 +2050,14 @@ SPARK: Final = (
         "tests/backends/test_spark_files.py::test_rows_that_meet_by_key_are_sent_to_one_task",
     ),
     Mutant(
+        "files-told-once-for-each-table",
+        "rows that are made beside tables come once for each table",
+        "backends/spark/files.py",
+        "python=set(), files=[])",
+        "python=set())",
+        "tests/backends/test_spark_files.py::test_executors_read_parts_of_files[undefined-csv]",
+    ),
+    Mutant(
         "unfinished-appends-are-dropped",
         "files that a killed process had begun to add to a folder are removed, though some of them are there",
         "river/io/folders.py",
