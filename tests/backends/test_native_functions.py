@@ -15,7 +15,9 @@ pytest.importorskip("llvmlite")
 
 from backends.native import Fired, NativeOperator, compile_native
 from backends.native.batch import address_of
-from river.lang.operations.functions import NAMES, OPERANDS
+from backends.native.lower import estimates
+from river.lang.operations.formula import evaluator
+from river.lang.operations.functions import NAMES, OPERANDS, meaning
 from river.testing import seeds
 from tests.backends.lanes import SPECIAL, bits, evaluated, in_lanes, native, operator, single
 
@@ -57,6 +59,33 @@ def test_the_bits_are_those_of_the_evaluator(name: str, type_: str) -> None:
     ran, trap = in_lanes(function(name, type_), [single(x) for x in items] if type_ == "f32" else items)
     assert trap is None
     assert len(ran[0]) == len(items) - OPERANDS[name] + 1
+
+
+@pytest.mark.parametrize("name", estimates.NAMES)
+def test_an_estimate_is_as_close_to_the_formula_as_it_says(name: str) -> None:
+    chance, guess = seeds.chance("estimates", name), estimates.estimate(name)
+    assert guess is not None
+    quick, exact = evaluator(guess.formula, meaning), meaning(name)
+    ends = [0.0, -0.0, 1.0, math.inf, -math.inf, 2.0**-149, 2.0**-126, 3.4028234663852886e38]
+    steps = [single(sign * k / 512) for k in range(1, 1200) for sign in (1, -1)]
+    for x in [*ends, *steps, *(single(domain(name, chance)) for _ in range(1000))]:
+        near, right = quick(x), exact(x)
+        assert abs(near - right) <= guess.error / 2 * abs(near) or near == right, x
+    assert math.isnan(quick(math.nan))
+
+
+ROUNDED_APART = (
+    0.10788945108652115, -0.11119622737169266, 0.11503627896308899, 0.10375994443893433, -0.003071877872571349,
+)  # fmt: skip
+"""Numbers whose arc tangent is so close to the middle between two f32 that the estimate is on the other side."""
+
+
+@pytest.mark.parametrize("x", ROUNDED_APART)
+def test_where_an_estimate_does_not_tell_the_formula_does(x: float) -> None:
+    guess = estimates.estimate("atan")
+    assert guess is not None
+    assert single(evaluator(guess.formula, meaning)(x)) != single(meaning("atan")(x))
+    in_lanes(function("atan", "f32"), [1.0] * 20 + [x] + [0.5] * 50)
 
 
 def test_a_function_under_a_condition() -> None:

@@ -1324,6 +1324,14 @@ PASSES: Final = (
         "tests/backends/test_native_tiers.py::test_long_calls_among_brief_ones_are_counted",
     ),
     Mutant(
+        "estimates-taken-for-results",
+        "a function of f32 is its estimate, also where that does not tell how the formula's result is rounded",
+        "backends/native/lower/functions.py",
+        "for by in (1 - guess.error, 1 + guess.error)",
+        "for by in (1.0, 1.0)",
+        "tests/backends/test_native_functions.py::test_where_an_estimate_does_not_tell_the_formula_does",
+    ),
+    Mutant(
         "lists-weigh-nothing",
         "an output is full by its items only, however many rows are in their lists",
         "backends/native/lower/firing.py",

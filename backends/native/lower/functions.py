@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from backends.native.idioms import counted, if_
+from backends.native.idioms import counted, if_, void
 from backends.native.ir import Builder, hexadecimal
+from backends.native.lower.estimates import estimate
 from river.lang.operations import functions
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from backends.native.lower.estimates import Estimate
     from backends.native.module import Module
     from river.lang.operations.formula import Formula, Step
 
@@ -45,29 +47,72 @@ def scalar(module: Module, name: str) -> str:
 
 def grouped(module: Module, name: str, kind: str) -> str:
     """The name of the code of a function on `float`s or `double`s in memory: where to, where from, how many groups."""
-    found = f"functions.{name}.{kind}"
+    guess = estimate(name) if kind == "float" else None
+    return _exact(module, name, kind) if guess is None else _estimated(module, name, guess)
+
+
+def _exact(module: Module, name: str, kind: str) -> str:
+    """By the formula."""
+    found, formula = f"functions.{name}.{kind}", functions.formula(name)
+
+    def one(b: Builder, code: _Code, to: str, sources: Sequence[str]) -> None:
+        result = code.run(formula, [_loaded(b, kind, source) for source in sources])
+        if kind != "double":
+            result = b.op(f"fptrunc {code.wide('double')} {result} to {code.wide(kind)}")
+        b.do(f"store {code.wide(kind)} {result}, ptr {to}, align 16")
+
+    return _by_groups(module, found, formula.operands, kind, one)
+
+
+def _estimated(module: Module, name: str, guess: Estimate) -> str:
+    """By an estimate: the groups in which it does not say how every number is rounded are left to the formula."""
+    exact = _exact(module, name, "float")
+    doubles, floats, truths = (f"<{GROUP} x {kind}>" for kind in ("double", "float", "i1"))
+
+    def one(b: Builder, code: _Code, to: str, sources: Sequence[str]) -> None:
+        middle = code.run(guess.formula, [_loaded(b, "float", source) for source in sources])
+        low, high = (
+            b.op(f"fptrunc {doubles} {b.op(f'fmul {doubles} {middle}, {code.constant(by)}')} to {floats}")
+            for by in (1 - guess.error, 1 + guess.error)
+        )
+        known = b.op(f"bitcast {truths} {b.op(f'fcmp oeq {floats} {low}, {high}')} to i{GROUP}")
+        left, told, after = (b.fresh(label) for label in ("left", "told", "after"))
+        b.branch(b.op(f"icmp ne i{GROUP} {known}, -1"), left, told, rare=True)
+        b.at(left)
+        void(b, exact, *(f"ptr {place}" for place in (to, *sources)), "i64 1")
+        b.go(after)
+        b.at(told)
+        b.do(f"store {floats} {low}, ptr {to}, align 16")
+        b.go(after)
+        b.at(after)
+
+    return _by_groups(module, f"functions.{name}.estimated", guess.formula.operands, "float", one, fused=True)
+
+
+def _loaded(b: Builder, kind: str, source: str) -> str:
+    """A group as doubles."""
+    value = b.op(f"load <{GROUP} x {kind}>, ptr {source}, align 16")
+    return value if kind == "double" else b.op(f"fpext <{GROUP} x {kind}> {value} to <{GROUP} x double>")
+
+
+def _by_groups(
+    module: Module, found: str, operands: int, kind: str,
+    one: Callable[[Builder, _Code, str, Sequence[str]], None], *, fused: bool = False,
+) -> str:  # fmt: skip
+    """A function that does `one` with each group: code, where to, where from. Both may be the same place."""
     if found in module.functions:
         return found
-    formula, b = functions.formula(name), Builder()
-    params = [f"%from{i}" for i in range(formula.operands)]
-    wide, doubles = f"<{GROUP} x {kind}>", f"<{GROUP} x double>"
-    code = _Code(module, b, GROUP)
+    b, params = Builder(), [f"%from{i}" for i in range(operands)]
+    code = _Code(module, b, GROUP, fused=fused)
 
-    def one(i: str) -> None:
+    def group(i: str) -> None:
         first = b.op(f"mul nsw i64 {i}, {GROUP}")
-        values: list[str] = []
-        for param in params:
-            place = b.op(f"getelementptr inbounds {kind}, ptr {param}, i64 {first}")
-            value = b.op(f"load {wide}, ptr {place}, align 16")
-            values.append(value if kind == "double" else b.op(f"fpext {wide} {value} to {doubles}"))
-        result = code.run(formula, values)
-        if kind != "double":
-            result = b.op(f"fptrunc {doubles} {result} to {wide}")
-        b.do(
-            f"store {wide} {result}, ptr {b.op(f'getelementptr inbounds {kind}, ptr %to, i64 {first}')}, align 16"
+        to, *sources = (
+            b.op(f"getelementptr inbounds {kind}, ptr {param}, i64 {first}") for param in ("%to", *params)
         )
+        one(b, code, to, sources)
 
-    counted(b, "%groups", one)
+    counted(b, "%groups", group)
     b.end("ret void")
     head = f"define internal void @{found}(ptr %to, {', '.join(f'ptr {p}' for p in params)}, i64 %groups)"
     module.add(b.finish(found, f"{head} noinline nounwind"))
@@ -75,10 +120,10 @@ def grouped(module: Module, name: str, kind: str) -> str:
 
 
 class _Code:
-    """Steps on numbers, or on vectors of them."""
+    """Steps on numbers, or on vectors of them. `fused`: products and sums may be rounded together."""
 
-    def __init__(self, module: Module, b: Builder, width: int) -> None:
-        self.module, self.b, self.width = module, b, width
+    def __init__(self, module: Module, b: Builder, width: int, *, fused: bool = False) -> None:
+        self.module, self.b, self.width, self.fused = module, b, width, fused
         self.types = {key: self.wide(kind) for key, kind in (("r", "double"), ("w", "i64"), ("t", "i1"))}
 
     def wide(self, kind: str) -> str:
@@ -123,6 +168,9 @@ class _Code:
                 return self.entry(step, args[0])
             case "rarely":
                 return self.rarely(step, *args)
+            case "+" | "-" | "*" if self.fused:
+                name, _, type_ = _PLAIN[step.operation].partition(" ")
+                return b.op(f"{name} contract {type_.format(**self.types)} {', '.join(args)}")
             case plain:
                 return b.op(f"{_PLAIN[plain].format(**self.types)} {', '.join(args)}")
 
