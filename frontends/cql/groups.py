@@ -84,7 +84,7 @@ class Accumulator:
                 value = s.Call("first_key" if least else "last_key", (place,))
                 if function in ("min", "max"):
                     return value if isinstance(aggregate.type, t.Optional) else s.Force(value)
-                return self.unless_none(value, s.Member(s.Force(value), "1"), aggregate)
+                return _unless(s.IsNone(value), s.Member(s.Force(value), "1"), aggregate)
             case "bool_and" | "bool_or":
                 other = self.truths(argument, title, truth=function == "bool_or", loose=loose)
                 sign = "==" if function == "bool_and" else ">"
@@ -97,71 +97,79 @@ class Accumulator:
                 (which,) = aggregate.parameters
                 place = self.rank(argument, title, which, loose=loose)
                 value = s.Call("cql.quantile_of", (place, which))
-                none = s.Binary("==", s.Member(place, "n"), s.Int(0))
-                return (
-                    s.IfExpr(none, s.NoneValue(), value) if isinstance(aggregate.type, t.Optional) else value
-                )
+                return _unless(_is_zero(s.Member(place, "n")), value, aggregate)
             case "disc" | "disc_down":
                 (part,) = aggregate.parameters
                 place = self.disc(argument, title, kind, part, down=function == "disc_down", loose=loose)
                 value = s.Call("last_key", (s.Member(place, "low"),))
                 return value if isinstance(aggregate.type, t.Optional) else s.Force(value)
             case "mode":
-                value = s.Call(
-                    "first_key", (s.Member(self.mode(argument, title, kind, loose=loose), "order"),)
-                )
-                return self.unless_none(value, s.Member(s.Force(value), "1"), aggregate)
+                place = s.Member(self.mode(argument, title, kind, loose=loose), "order")
+                value = s.Call("first_key", (place,))
+                return _unless(s.IsNone(value), s.Member(s.Force(value), "1"), aggregate)
             case "string_agg" | "array_agg":
                 place = self.order(argument, title, kind, loose=loose)
                 value = self.in_order(function, place, kind, aggregate.parameters, distinct=distinct)
-                some = s.Binary("==", s.Call("len", (place,)), s.Int(0))
-                return (
-                    s.IfExpr(some, s.NoneValue(), value) if isinstance(aggregate.type, t.Optional) else value
-                )
+                return _unless(_is_zero(s.Call("len", (place,))), value, aggregate)
             case "var_pop" | "var_samp" | "stddev_pop" | "stddev_samp":
                 return self.spread(function, argument, title, aggregate, loose=loose)
             case _ if function in PAIRS:
                 return self.pairs(function, argument, title, loose=loose)
             case _ if distinct:
-                place = self.different(argument, title, kind, loose=loose)
-                total, count = s.Member(place, "sum"), s.Call("len", (s.Member(place, "seen"),))
-                if kind in t.FLOATS:
-                    total = s.Call("value", (total,))
-                if function == "avg" and isinstance(kind, t.Decimal):
-                    value = s.Binary("/", total, s.Call("cql.decimal_of", (count,)))
-                elif function == "avg":
-                    value = s.Binary("/", _real(total, kind), s.Call("f64", (count,)))
-                elif kind == t.U64:
-                    value = s.Call("u64", (total,), span=aggregate.span)
-                elif kind in t.INTEGERS:
-                    value = s.Call("i64_of", (total,), span=aggregate.span)
-                else:
-                    value = total
-                none = s.Binary("==", count, s.Int(0))
-                return (
-                    s.IfExpr(none, s.NoneValue(), value) if isinstance(aggregate.type, t.Optional) else value
-                )
+                return self.of_different(function, argument, title, kind, aggregate, loose=loose)
             case _:
-                count = self.present(argument, title) if loose else _member("n")
-                value = self.sum(argument, title, kind, loose=loose)
-                if function == "avg" and isinstance(kind, t.Decimal):
-                    one: s.Expr = s.Int(1)
-                    counted = _if_none(argument, s.Int(0), one) if loose else one
-                    wide = mean_type(kind)
-                    present = _if_none(argument, s.Int(0), s.Force(argument)) if loose else argument
-                    total = self.place("Decimals", f"total_{title}", wide, s.Call("rescale", (present,)))
-                    value = s.Binary("/", total, self.place("Decimals", f"count_{title}", wide, counted))
-                elif function == "avg":
-                    value = s.Binary("/", _real(value, kind), s.Call("f64", (count,)))
-                elif kind == t.U64:
-                    value = s.Call(
-                        "u64", (value,), span=aggregate.span
-                    )  # where a sum that does not fit traps
-                elif kind in t.INTEGERS:
-                    value = s.Call("i64_of", (value,), span=aggregate.span)
-                if self.always and not loose:
-                    return value
-                return s.IfExpr(s.Binary("==", count, s.Int(0)), s.NoneValue(), value)
+                return self.of_all(function, argument, title, kind, aggregate, loose=loose)
+
+    def of_different(
+        self,
+        function: str,
+        argument: s.Expr,
+        title: str,
+        kind: t.Type,
+        aggregate: r.Aggregate,
+        *,
+        loose: bool,
+    ) -> s.Expr:
+        """The sum or the mean of different values."""
+        place = self.different(argument, title, kind, loose=loose)
+        total, count = s.Member(place, "sum"), s.Call("len", (s.Member(place, "seen"),))
+        if kind in t.FLOATS:
+            total = s.Call("value", (total,))
+        if function == "avg" and isinstance(kind, t.Decimal):
+            value: s.Expr = s.Binary("/", total, s.Call("cql.decimal_of", (count,)))
+        elif function == "avg":
+            value = _mean(total, count, kind)
+        else:
+            value = _narrowed(total, kind, aggregate)
+        return _unless(_is_zero(count), value, aggregate)
+
+    def of_all(
+        self,
+        function: str,
+        argument: s.Expr,
+        title: str,
+        kind: t.Type,
+        aggregate: r.Aggregate,
+        *,
+        loose: bool,
+    ) -> s.Expr:
+        """The sum or the mean of all values."""
+        count = self.present(argument, title) if loose else _member("n")
+        value = self.sum(argument, title, kind, loose=loose)
+        if function == "avg" and isinstance(kind, t.Decimal):
+            one: s.Expr = s.Int(1)
+            counted = _if_none(argument, s.Int(0), one) if loose else one
+            wide = mean_type(kind)
+            present = _if_none(argument, s.Int(0), s.Force(argument)) if loose else argument
+            total = self.place("Decimals", f"total_{title}", wide, s.Call("rescale", (present,)))
+            value = s.Binary("/", total, self.place("Decimals", f"count_{title}", wide, counted))
+        elif function == "avg":
+            value = _mean(value, count, kind)
+        else:
+            value = _narrowed(value, kind, aggregate)
+        if self.always and not loose:
+            return value
+        return s.IfExpr(_is_zero(count), s.NoneValue(), value)
 
     def in_order(
         self, function: str, place: s.Expr, kind: t.Type, parameters: tuple[s.Expr, ...], *, distinct: bool
@@ -181,13 +189,7 @@ class Accumulator:
             return value
         loose = isinstance(aggregate.argument_type, t.Optional)
         count = self.present(argument, title) if loose else _member("n")
-        return s.IfExpr(s.Binary("==", count, s.Int(0)), s.NoneValue(), value)
-
-    def unless_none(self, found: s.Expr, value: s.Expr, aggregate: r.Aggregate) -> s.Expr:
-        """`value`, which is of what is `found`; none where nothing is, if that can be."""
-        if not isinstance(aggregate.type, t.Optional):
-            return value
-        return s.IfExpr(s.IsNone(found), s.NoneValue(), value)
+        return s.IfExpr(_is_zero(count), s.NoneValue(), value)
 
     def truths(self, argument: s.Expr, title: str, *, truth: bool, loose: bool) -> s.Expr:
         """How many values are true; or false."""
@@ -212,9 +214,7 @@ class Accumulator:
         found = s.Call("cql.variance_of", (count, *sums, s.Int(less)))
         if function.startswith("stddev"):
             found = s.Call("sqrt", (found,))
-        if not isinstance(aggregate.type, t.Optional):
-            return found
-        return s.IfExpr(s.Binary("<=", count, s.Int(less)), s.NoneValue(), found)
+        return _unless(s.Binary("<=", count, s.Int(less)), found, aggregate)
 
     def pairs(self, function: str, argument: s.Expr, title: str, *, loose: bool) -> s.Expr:
         """Covariance, correlation and regression of pairs of floats `(y, x)`."""
@@ -439,9 +439,26 @@ def _title(argument: s.Expr) -> str:
             return "value"
 
 
-def _real(value: s.Expr, kind: t.Type) -> s.Expr:
-    """A sum of values of `kind` as a float."""
-    return value if kind in t.FLOATS else s.Call("f64", (value,))
+def _mean(total: s.Expr, count: s.Expr, kind: t.Type) -> s.Expr:
+    """The mean of `count` values of `kind`, as a float."""
+    real = total if kind in t.FLOATS else s.Call("f64", (total,))
+    return s.Binary("/", real, s.Call("f64", (count,)))
+
+
+def _narrowed(total: s.Expr, kind: t.Type, aggregate: r.Aggregate) -> s.Expr:
+    """A sum of values of `kind` as a value of the aggregate's type; a sum of integers that does not fit traps."""
+    if kind == t.U64:
+        return s.Call("u64", (total,), span=aggregate.span)
+    return s.Call("i64_of", (total,), span=aggregate.span) if kind in t.INTEGERS else total
+
+
+def _is_zero(count: s.Expr) -> s.Expr:
+    return s.Binary("==", count, s.Int(0))
+
+
+def _unless(absent: s.Expr, value: s.Expr, aggregate: r.Aggregate) -> s.Expr:
+    """`value`; none where it is absent, if that can be."""
+    return s.IfExpr(absent, s.NoneValue(), value) if isinstance(aggregate.type, t.Optional) else value
 
 
 def _strip(type_: t.Type) -> t.Type:

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
     from river.cli.programs import Asked
     from river.cli.terminal import Streams
-    from river.driver import Comparison, Compiled, Job, Parting
+    from river.driver import Comparison, Compiled, Job, Parting, Results
     from river.metrics import Metrics
 
 
@@ -234,27 +234,8 @@ def run_(streams: Streams, asked: Asked, **given: Any) -> None:
     screen.finish()
     say(streams, results.warnings)
     if not given["quiet"]:
-        compiling = results.summary.compiling
-        seconds = max(results.seconds - compiling, 0.0)
-        counts = {n: count for n, count in results.rows.items() if n not in screen.texts and n not in told}
-        shown = ", ".join(f"{name}: {count:,} rows" for name, count in counts.items())
-        end = f"; {shown}" if shown else ""
-        done = f"done in {seconds:.2f} s"
-        if results.read is not None:
-            rate = results.read / seconds if seconds > 0 else 0.0
-            noun = "item" if results.read == 1 else "items"
-            done = f"{results.read:,} {noun} in {seconds:.2f} s ({rate:,.0f}/s)"
-        print(f"{done}{end}", file=streams.stderr)
-        if compiling >= NOTED:
-            print(
-                f"before that, machine code was made in {compiling:.1f} s;"
-                " it is kept for runs with the same formats",
-                file=streams.stderr,
-            )
-        calls = sum(results.summary.host_calls.values())
-        if calls:
-            of = ", ".join(f"{name}: {n:,}" for name, n in results.summary.host_calls.items())
-            print(f"{calls:,} times Python ran, not machine code; {of}", file=streams.stderr)
+        hidden = {*screen.texts, *told}
+        _done(streams, results, {name: n for name, n in results.rows.items() if name not in hidden})
     if given["summary"]:
         _summary(streams, results.summary.metrics, given["backend"])
         say(streams, results.remarks)
@@ -262,6 +243,26 @@ def run_(streams: Streams, asked: Asked, **given: Any) -> None:
         message = f"{screen.failed:,} {'record' if screen.failed == 1 else 'records'} could not be finished"
         help_ = f"`--out {min(told)}=FILE` keeps a row of each, and the run ends well"
         raise Rejected([Diagnostic("run-unfinished", message, help=help_)])
+
+
+def _done(streams: Streams, results: Results, rows: Mapping[str, int]) -> None:
+    """Says what a run read and made, how long it took, and what of it was not the run itself."""
+    compiling = results.summary.compiling
+    seconds = max(results.seconds - compiling, 0.0)
+    done = f"done in {seconds:.2f} s"
+    if results.read is not None:
+        rate = results.read / seconds if seconds > 0 else 0.0
+        noun = "item" if results.read == 1 else "items"
+        done = f"{results.read:,} {noun} in {seconds:.2f} s ({rate:,.0f}/s)"
+    shown = ", ".join(f"{name}: {count:,} rows" for name, count in rows.items())
+    print(f"{done}; {shown}" if shown else done, file=streams.stderr)
+    if compiling >= NOTED:
+        made = f"before that, machine code was made in {compiling:.1f} s; it is kept for runs with the same formats"
+        print(made, file=streams.stderr)
+    calls = sum(results.summary.host_calls.values())
+    if calls:
+        of = ", ".join(f"{name}: {n:,}" for name, n in results.summary.host_calls.items())
+        print(f"{calls:,} times Python ran, not machine code; {of}", file=streams.stderr)
 
 
 def _summary(streams: Streams, metrics: Metrics | None, backend: str) -> None:
