@@ -182,7 +182,7 @@ class _Checker:
     def guarded(self, decl: c.Decl) -> tuple[ty.Input, ...]:
         """The input that a declaration without query makes, or nothing with its errors noted."""
         with self.report.recover():
-            return (self.input(decl),)
+            return (evolve(self.input(decl), file=decl.file),)
         return ()
 
     def with_stamp(self, decl: c.Decl, stamp: s.Expr) -> c.Decl:

@@ -41,6 +41,28 @@ class Insertion(s.Node):
     name_span: Span | None = field(default=None, eq=False, repr=False)
 
 
+@frozen
+class ScriptFile(s.Node):
+    """`source : path` behind the table whose data are there, or `dest : path` behind a query, in a script of STREAM."""
+
+    word: str
+    path: str
+
+
+def with_files(found: Iterable[s.Node]) -> list[s.Node]:
+    """What stands in a text, without files: inputs say where their data are. A `source` behind anything else stays."""
+    kept: list[s.Node] = []
+    for each in found:
+        match each, kept[-1] if kept else None:
+            case ScriptFile("dest"), _:  # where results go, who runs the program says
+                pass
+            case ScriptFile("source", path), c.Decl(query=None, file=None) as decl:
+                kept[-1] = evolve(decl, file=path)
+            case _:
+                kept.append(each)
+    return kept
+
+
 def kind_of(words: str) -> str:
     """What `create or replace stream` and its like make: the last word that says it."""
     return next(word for word in words.lower().split() if word in ("stream", "relation", "table", "view"))

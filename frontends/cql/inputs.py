@@ -26,19 +26,27 @@ if TYPE_CHECKING:
     from river.source import Span
 
 
+TYPED = "csv-types"
+"""The format of data files of STREAM."""
+
 FIRST = {t.I64: -BOUNDS[t.I64][1], t.TIME: -62_135_596_800_000_000}
 """The instant at which tables are there, before all others; of times, the first that can be written: the year 1."""
 
 
 def read(whole: Declarations, one: ty.Input) -> p.Input:
     """An input queue, and the operators that make deltas of it, if somebody reads these. Data have dates as times."""
-    if one in whole.passing.values():
-        row = whole.declare(one.name, expression(one.row), one.span)
-        return p.Input(one.name, row, one.stamp.name, _stamp(whole, one), span=one.span)
     row = each(one.row, dates.read)
-    if row == one.row:
-        return _read(whole, one, None)
-    return _read(whole, evolve(one, row=row), one.row)
+    if one in whole.passing.values():
+        content = whole.declare(one.name, expression(one.row), one.span)
+        made = p.Input(one.name, content, one.stamp.name, _stamp(whole, one), span=one.span)
+    elif row == one.row:
+        made = _read(whole, one, None)
+    else:
+        made = _read(whole, evolve(one, row=row), one.row)
+    if one.file is None:
+        return made
+    where = p.Annotation("File", (s.String(one.file), s.String(TYPED)))
+    return evolve(made, annotations=(*made.annotations, where))
 
 
 def _read(whole: Declarations, one: ty.Input, dated: t.Record | None) -> p.Input:

@@ -7,7 +7,16 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, cast
 
 from frontends.cql import syntax as c
-from frontends.cql.dialects import Insertion, Watermark, declared, filled, kind_of, settled
+from frontends.cql.dialects import (
+    Insertion,
+    ScriptFile,
+    Watermark,
+    declared,
+    filled,
+    kind_of,
+    settled,
+    with_files,
+)
 from frontends.cql.ksql import in_groups, windows_said, within_said
 from frontends.cql.lateral import without_lateral
 from frontends.cql.ranked import numbered
@@ -115,7 +124,12 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
     """`cql/grammar.lark`."""
 
     def program(self, tree: Tree[Token], args: Args) -> c.Program:
-        decls = settled([arg for arg in args if isinstance(arg, c.Decl | Insertion)])
+        whole = with_files(arg for arg in args if isinstance(arg, s.Node))
+        decls = settled([each for each in whole if isinstance(each, c.Decl | Insertion)])
+        for each in (each for each in whole if isinstance(each, ScriptFile)):
+            message = "`source` says where the data of a table are, and no table stands before it"
+            help_line = "write it behind `table : register stream s (...);`, once"
+            self.report("syntax-source", message, each.span or self.span(tree), help_line)
         ends = [arg for arg in args if isinstance(arg, bool)]
         ticks = [arg for arg in args if isinstance(arg, c.Length)]
         if len(ends) > 1 or len(ticks) > 1:
@@ -219,6 +233,10 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
     def named_view(self, tree: Tree[Token], args: Args) -> c.Decl:
         query, *declaration = args
         return filled(self.created(tree, declaration), query)
+
+    def script_file(self, tree: Tree[Token], args: Args) -> ScriptFile:
+        word, _, path = str(args[0]).partition(":")
+        return ScriptFile(word.strip().lower(), path.strip(), span=self.span(tree))
 
     def inserted(self, tree: Tree[Token], args: Args) -> Insertion:
         name, columns, query = args

@@ -146,7 +146,7 @@ class Decl(s.Node):
     `kind` is stream or relation; or query: a stream, if the text says so or no row ever goes. `name_span`: the name alone.
 
     `inner`: it stands inside of another query, and `flatten` has named it. `hidden`: `*` leaves out its time stamp.
-    `stamp`: what the time stamp of a row is, if it is no column.
+    `stamp`: what the time stamp of a row is, if it is no column. `file`: where its data are, in a script of STREAM.
     """
 
     name: str
@@ -160,6 +160,7 @@ class Decl(s.Node):
     hidden: bool = False
     stamp: s.Expr | None = None
     by_span: Span | None = field(default=None, eq=False, repr=False)
+    file: str | None = None
 
 
 @frozen

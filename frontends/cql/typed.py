@@ -157,7 +157,7 @@ class Input(s.Node):
     """A stream or relation from outside. A relation's rows arrive as changes, with the sign in the column `op`.
 
     `table`: a relation whose rows have no time stamp: they are there before the first instant, and stay. `computed`: what
-    the time stamp of a row `r` of the file is, which is no column there.
+    the time stamp of a row `r` of the file is, which is no column there. `file`: where its data are, if the program says so.
     """
 
     name: str
@@ -166,6 +166,7 @@ class Input(s.Node):
     stamp: Stamp
     table: bool = False
     computed: s.Lambda | None = None
+    file: str | None = None
 
 
 @frozen

@@ -159,7 +159,8 @@ FORMAT_IN = click.option(
     "in_formats",
     multiple=True,
     metavar="NAME=FORMAT",
-    help="csv, tsv, jsonl, parquet, arrow, when the suffix does not tell; csv-noheader, tsv-noheader: without a line of names",
+    help="csv, tsv, jsonl, parquet, arrow, when the suffix does not tell; csv-noheader, tsv-noheader: without a line of names;"
+    " csv-types: with a line of types",
 )
 ON_ERROR = click.option(
     "--on-error",

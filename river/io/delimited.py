@@ -1,7 +1,8 @@
 """CSV and TSV (RFC 4180): records of cells, quoted where they hold the delimiter, quotes or line ends.
 
 The first record names the columns; declared fields are found by name in any order, other columns are not
-read. Without such a record (`csv-noheader`), the columns are the fields in their order. A field in quotes may
+read. Without such a record (`csv-noheader`), or where it says their types (`csv-types`), the columns are the fields in their
+order. A field in quotes may
 span lines; a quote inside it is doubled; a quote anywhere else, text after a closing quote and a carriage
 return outside quotes (but before a line feed) are errors. A record whose quotes close as they should is one,
 whatever its lines look like. Any other has failed: nobody knows where it ends, so only its first line is taken
@@ -11,6 +12,7 @@ skipped. Items that are not records come from the only column, or from the colum
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
@@ -28,8 +30,13 @@ if TYPE_CHECKING:
     from river.io.batches import RowReader
     from river.io.errors import RowError
 
-KINDS: Final = ("csv", "tsv", "csv-noheader", "tsv-noheader")
+KINDS: Final = ("csv", "tsv", "csv-noheader", "tsv-noheader", "csv-types")
 """The formats that are read here."""
+
+TYPED: Final = "csv-types"
+"""The one whose first record says the types of the columns, which are the fields in their order: data of the STREAM system."""
+
+_TYPE: Final = re.compile(r"\s*(i|f|b|c[0-9]+)\s*")
 
 MOST: Final = 1 << 24
 """Bytes, as UTF-8, of the lines through which a record may go on in quotes: more are a quote that was not closed."""
@@ -38,7 +45,7 @@ _CLOSES: Final = "a closing quote stands before a delimiter or the end of a line
 
 
 def has_header(kind: str) -> bool:
-    """Whether the first record of a text of one of `KINDS` names the columns."""
+    """Whether the first record of a text of one of `KINDS` says something of the columns: their names, or their types."""
     return not kind.endswith("-noheader")
 
 
@@ -311,10 +318,18 @@ def open_delimited(
         table = CellTable(list(range(len(fields))), len(fields), type_, delimiter, origin, headed=False)
         return table, table.scanned(scanner)
     header = scanner.header()
+    names = ", ".join(f"`{name}`" for name, _ in fields)
     if header is None:
-        names = ", ".join(f"`{name}`" for name, _ in fields)
-        raise Rejected([_column(origin, "the file is empty", f"the first line names the columns: {names}")])
-    places = _places(header, fields, origin, record=isinstance(type_, Record))
+        says = "says the types of" if kind == TYPED else "names"
+        raise Rejected([_column(origin, "the file is empty", f"the first line {says} the columns: {names}")])
+    if kind != TYPED:
+        places = _places(header, fields, origin, record=isinstance(type_, Record))
+    elif len(header) == len(fields) and all(map(_TYPE.fullmatch, header)):
+        places = list(range(len(fields)))
+    else:
+        message = f"the first line says no type for each of the columns {names}"
+        help_ = "it is like `i,f,c20,b`, for an integer, a float, a text of 20 bytes, a byte"
+        raise Rejected([_column(origin, message, help_)])
     table = CellTable(places, len(header), type_, delimiter, origin)
     return table, table.scanned(scanner)
 

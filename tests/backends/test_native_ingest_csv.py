@@ -52,6 +52,10 @@ def test_without_names_the_columns_are_the_fields_in_their_order(
     ]
     assert len(without.items) == 4
     assert native(bare, type_, SKIP, form=f"{kind}-noheader") == without
+    if kind == "csv":
+        bare.write_text(mark + "i,c9" + end + text, encoding="utf-8", newline="")
+        assert native(bare, type_, SKIP, form="csv-types") == general(bare, type_, SKIP, form="csv-types")
+        assert general(bare, type_, SKIP, form="csv-types").items == with_names.items
     bare.write_text(mark)
     assert general(bare, type_, SKIP, form=f"{kind}-noheader") == native(
         bare, type_, SKIP, form=f"{kind}-noheader"

@@ -194,6 +194,7 @@ def test_quotes_cut_anywhere(text, places, largest):
     same("tsv", [pieces(data.replace(b",", b"\t"), places)], TYPES["two"], largest=largest)
     for bare in (data[4:], b"\xef\xbb\xbf" + data[4:]):
         same("csv-noheader", [pieces(bare, places)], TYPES["two"], largest=largest)
+    same("csv-types", [pieces(b"i,c20\n" + data[4:], places)], TYPES["two"], largest=largest)
 
 
 def test_every_byte_alone():

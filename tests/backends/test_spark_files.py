@@ -177,14 +177,17 @@ def test_all_backends_read_rows_without_names(name: str, ways: list[str], tmp_pa
     (tmp_path / "bare").mkdir()
     for place, part in (("bare.dat", lines), ("bare/a.csv", lines[:31]), ("bare/b.csv", lines[31:])):
         (tmp_path / place).write_text("".join(part))
-    for place, backend in product(("bare.dat", "bare/"), ("reference", "multicore", "spark")):
+    types = ",".join(["c9"] * len(named.read_text().splitlines()[0].split(",")))
+    (tmp_path / "typed.dat").write_text("".join([types + "\n", *lines]))
+    kinds = {"bare.dat": "csv-noheader", "bare/": "csv-noheader", "typed.dat": "csv-types"}
+    for (place, kind), backend in product(kinds.items(), ("reference", "multicore", "spark")):
         found = COMPILED[name].run(
-            {input_: f"{tmp_path}/{place}"}, backend=backend, workers=2, formats={input_: "csv-noheader"}
+            {input_: f"{tmp_path}/{place}"}, backend=backend, workers=2, formats={input_: kind}
         )
         assert {each: shown(found[each]) for each in expected.tables} == {
             each: shown(expected[each]) for each in expected.tables
         }
-    assert ways == 2 * [f"{PROGRAMS[name][2].__name__}, done"]
+    assert ways == 3 * [f"{PROGRAMS[name][2].__name__}, done"]
 
 
 @pytest.mark.parametrize(

@@ -257,3 +257,32 @@ dest : q2.txt
     found = river.compile(text, lang="cql").run(data, backend="reference")
     assert found["query"].to_pylist() == [{"ts": 2, "a": 1, "n": 2}]
     assert found["query_1"].to_pylist() == [{"ts": 1, "a": 1}, {"ts": 9, "a": 1}]
+
+
+@pytest.mark.parametrize("backend", ["reference", "multicore"])
+def test_a_script_of_stream_says_where_its_data_are(backend: str, tmp_path: Path) -> None:
+    text = f"""
+table : register stream S (a integer, b float, c char(10));
+source : {tmp_path}/S.dat
+table : register relation R (a integer, d byte);
+source : {tmp_path}/R.dat
+query : Rstream (select S.a, b, c, d from S [now], R where S.a = R.a);
+dest : {tmp_path}/q.txt
+"""
+    (tmp_path / "S.dat").write_text("i,i,f,c10\n1,5,2.5,abc\n1,6,3,de f\n4,5,-1,x\n\n")
+    (tmp_path / "R.dat").write_text("i,b,i,b\n1,+,5,x\n1,+,6,y\n3,-,5,x\n4,+,5,z\n")
+    program = river.compile(text, lang="cql")
+    rows = program.run({}, backend=backend)["query"].to_pylist()
+    assert rows[:2] == [
+        {"ts": 1, "a": 5, "b": 2.5, "c": "abc", "d": "x"},
+        {"ts": 1, "a": 6, "b": 3.0, "c": "de f", "d": "y"},
+    ]
+    assert rows[2:] == [{"ts": 4, "a": 5, "b": -1.0, "c": "x", "d": "z"}]
+    assert not (tmp_path / "q.txt").exists()
+    (tmp_path / "other.dat").write_text("i,i,f,c10\n1,6,2,o\n")
+    rows = program.run({"S": tmp_path / "other.dat"}, backend=backend)["query"].to_pylist()
+    assert rows == [{"ts": 1, "a": 6, "b": 2.0, "c": "o", "d": "y"}]
+    (tmp_path / "S.dat").write_text("i,i,f\n1,5,2.5,abc\n")
+    with pytest.raises(river.Rejected) as caught:
+        program.run({}, backend=backend)
+    assert [each.code for each in caught.value.diagnostics] == ["data-column"]

@@ -338,6 +338,13 @@ def test_options_stand_between_declarations() -> None:
     assert codes("windows closed; windows half-open;") == ["syntax-option"]
 
 
+def test_a_source_stands_behind_the_table_whose_data_it_names() -> None:
+    table, query = "table : register stream s (a integer);", "query : select a from s;"
+    assert codes(f"{table}\n{query}\nsource : a.dat\n") == ["syntax-source"]
+    assert codes(f"{table}\nsource : a.dat\nsource : b.dat\n{query}") == ["syntax-source"]
+    assert codes(f"source : a.dat\n{table}\n{query}") == ["syntax-source"]
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -656,6 +656,14 @@ FRONTENDS: Final = (
         "tests/frontends/test_cql_engines.py::test_windows",
     ),
     Mutant(
+        "source-of-any-statement",
+        "a script may say behind a query where the data of a table are",
+        "frontends/cql/dialects.py",
+        "c.Decl(query=None, file=None) as decl",
+        "c.Decl(file=None) as decl",
+        "tests/frontends/test_cql_parse.py::test_a_source_stands_behind_the_table_whose_data_it_names",
+    ),
+    Mutant(
         "lateral-of-all-rows",
         "the first rows of a lateral query are those of all rows, not of each part",
         "frontends/cql/lateral.py",
