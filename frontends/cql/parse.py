@@ -62,6 +62,9 @@ def parse(source: Source) -> c.Program:
     return CqlBuilder(source).build(tree)
 
 
+_CHARS = re.compile(r"char[0-9]+")
+"""Texts of a length, as forms of STREAM have them."""
+
 OF_SOME = ("sum", "avg", "min", "max", "count", "median", "stddev")
 """Aggregates behind whose operand Esper writes of which rows they are."""
 LISTS = ("string_agg", "listagg", "array_agg")
@@ -732,6 +735,8 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
     def named_type(self, tree: Tree[Token], args: Args) -> s.TypeExpr:
         name, *rest = args
         word = str(name).lower()
+        if _CHARS.fullmatch(word):
+            return s.TypeName("string", span=self.span(tree))
         return super().named_type(tree, ["list" if word == "array" else word, *rest])
 
     def sized(self, tree: Tree[Token], args: Args) -> s.TypeExpr:

@@ -262,7 +262,7 @@ dest : q2.txt
 @pytest.mark.parametrize("backend", ["reference", "multicore"])
 def test_a_script_of_stream_says_where_its_data_are(backend: str, tmp_path: Path) -> None:
     text = f"""
-table : register stream S (a integer, b float, c char(10));
+table : register stream S (a integer, b float, c char10);
 source : {tmp_path}/S.dat
 table : register relation R (a integer, d byte);
 source : {tmp_path}/R.dat
