@@ -40,11 +40,16 @@ class Numbers:
     @classmethod
     def of(cls, graph: g.Graph) -> Numbers:
         """The numbers of a graph. Operators of loops are never equal, because what they read depends on what they send."""
+        return _numbers(Same(graph))
+
+    @classmethod
+    def found(cls, graph: g.Graph) -> Numbers:
+        """The same, found anew."""
         found = cls(graph, {name: name for name in graph.queues})
         circling = graph.looping
         first: dict[
-            tuple[str, ...], g.Instance
-        ] = {}  # by what is read; texts are compared where that is the same
+            tuple[Hashable, ...], g.Instance
+        ] = {}  # by what is read, and constants; texts are compared where these are the same
         seen: dict[Hashable, list[g.Instance]] = {}
         for index in topological(graph):
             instance = graph.instances[index]
@@ -57,7 +62,8 @@ class Numbers:
                 found.number |= dict.fromkeys(instance.outs, inputs[0])
                 continue
             before = len(found.pairs)
-            other = first.setdefault(inputs, instance)
+            constants = exact(op.consts) if isinstance(op, typed.Operator) else ()
+            other = first.setdefault((inputs, constants), instance)
             if other is not instance:
                 seen.setdefault((_body(Same(other.operator)), inputs), [other])
                 found.meet(instance, seen.setdefault((_body(Same(op)), inputs), []))
@@ -76,6 +82,12 @@ class Numbers:
         if others:
             self.apart.append((others[0].index, instance.index))
         others.append(instance)
+
+
+@lru_cache(maxsize=2)
+def _numbers(graph: Same[g.Graph]) -> Numbers:
+    """The numbers of a graph, which are asked for where sites are found, and again where these are rewritten."""
+    return Numbers.found(graph.value)
 
 
 @lru_cache(maxsize=2048)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final, assert_never
 
 from river.classes import evolve
 from river.diagnostics import Rejected
 from river.il.expand import expand, named_operators
 from river.il.program import Instance, Lift, Program, TypeDecl, Use, Variable
-from river.il.trees import fresh
+from river.il.trees import Same, fresh
 from river.il.verify import scope
 from river.lang import syntax as s
 from river.lang import types as t
@@ -56,6 +56,13 @@ def convex(graph: g.Graph, members: Collection[int]) -> bool:
 
 def topological(graph: g.Graph) -> tuple[int, ...]:
     """The operators, each after those that feed it; those in loops where their loop is first entered."""
+    return _topological(Same(graph))
+
+
+@lru_cache(maxsize=4)
+def _topological(same: Same[g.Graph]) -> tuple[int, ...]:
+    """The same: every pass asks for it, and most leave the graph as it is."""
+    graph = same.value
     found: list[int] = []
     seen: set[int] = set()
     for root in reversed(range(len(graph.instances))):  # so that what is free follows the text

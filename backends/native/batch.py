@@ -632,16 +632,8 @@ class OutputBlock:
     _pool: _Pool = field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
-        plan = columns(self.type)
-        kinds = [[c.kind for c in plan.columns if c.table == i] for i in range(len(plan.tables))]
-        counts = [len(each) for each in kinds]
-        self.firsts = list(zip(accumulate((3 + n for n in counts), initial=0), counts, strict=False))
-        self.words = (ctypes.c_int64 * sum(3 + n for n in counts))()
-        seen, places = [0] * len(self.firsts), list[int]()
-        for column in plan.columns:
-            places.append(self.firsts[column.table][0] + 3 + seen[column.table])
-            seen[column.table] += 1
-        self._places = tuple(places)
+        self.firsts, kinds, self._places = _form(self.type)
+        self.words = (ctypes.c_int64 * sum(3 + columns_ for _, columns_ in self.firsts))()
         self._pool = _Pool(len(self.words), self.firsts, kinds)
         weakref.finalize(self, _freed, self.words, self.firsts, kinds)
 
@@ -689,6 +681,20 @@ class OutputBlock:
         """Empties the block; the room stays."""
         for first, _ in self.firsts:
             self.words[first] = 0
+
+
+@_per_type
+def _form(type_: t.Type) -> tuple[list[tuple[int, int]], list[list[ColumnKind]], tuple[int, ...]]:
+    """What a block has for each of its tables: its place and how many columns, and their kinds; and where each column lies."""
+    plan = columns(type_)
+    kinds = [[c.kind for c in plan.columns if c.table == i] for i in range(len(plan.tables))]
+    counts = [len(each) for each in kinds]
+    firsts = list(zip(accumulate((3 + n for n in counts), initial=0), counts, strict=False))
+    seen, places = [0] * len(firsts), list[int]()
+    for column in plan.columns:
+        places.append(firsts[column.table][0] + 3 + seen[column.table])
+        seen[column.table] += 1
+    return firsts, kinds, tuple(places)
 
 
 def _freed(words: Any, firsts: list[tuple[int, int]], kinds: list[list[ColumnKind]]) -> None:

@@ -273,7 +273,7 @@ class NativeOperator:
         self._constants = []
         if self.parameters is not None:
             self._constants.append(NativeVariable(self.parameters.type, self.debug, close))
-            self._constants[0].set(self.parameters.value)
+            self._constants[0].fill(Batch.of(self.parameters.type, [self.parameters.value]))
         self.outputs = tuple(OutputBlock(out.type) for out in self.operator.outs)
         taken = any(t.contains(port.type, t.STRING, t.BYTES) for port in self.operator.ports)
         self._lends = tuple(taken and t.contains(out.type, t.STRING, t.BYTES) for out in self.operator.outs)

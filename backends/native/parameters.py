@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from river.classes import define, evolve, field, fields, frozen
 from river.lang import typed
@@ -26,7 +27,11 @@ MANY: Final = 16
 CROWD: Final = 32
 """The same for operators that fire at stated rates."""
 
+OUTLINE: Final = 64
+"""Nodes of an operator that tell whether a closer look may be worth it: those that differ mostly do so early."""
+
 _MOVABLE: Final = frozenset((t.I32, t.I64, t.U64, t.F32, t.F64, t.STRING, t.BYTES, t.TIME, t.DURATION))
+_LEAVES: Final = frozenset((str, int, bool, type(None)))
 _HANDLERS: Final = ("items", "phases", "rated", "merge", "mark")
 
 
@@ -44,18 +49,23 @@ def parameters(operators: Sequence[typed.Operator]) -> list[Parameters | None]:
     found: list[Parameters | None] = [None] * len(operators)
     if len(operators) < MANY:
         return found
+    different = {id(each): each for each in operators if each.first is None}  # one may be used many times
+    outlines: dict[tuple[Any, ...], list[typed.Operator]] = defaultdict(list)
+    for each in different.values():
+        outlines[_outline(each)].append(each)
+    shapes: dict[int, tuple[tuple[Any, ...], _Shape]] = {}
+    for outlined in outlines.values():
+        if len(outlined) >= _least(outlined[0]):
+            for each in outlined:
+                shape = _shape(each)
+                shapes[id(each)] = tuple(shape.atoms), shape
     alike: dict[tuple[Any, ...], list[tuple[int, _Shape]]] = defaultdict(list)
-    shapes: dict[int, tuple[tuple[Any, ...], _Shape]] = {}  # by operator, which may be used many times
     for i, operator in enumerate(operators):
-        if operator.first is None:
-            if id(operator) not in shapes:
-                shape = _shape(operator)
-                shapes[id(operator)] = tuple(shape.atoms), shape
+        if id(operator) in shapes:
             atoms, shape = shapes[id(operator)]
             alike[atoms].append((i, shape))
     for group in alike.values():
-        rated = operators[group[0][0]].rated is not None
-        if len({shape.told for _, shape in group}) < (CROWD if rated else MANY):
+        if len({shape.told for _, shape in group}) < _least(operators[group[0][0]]):
             continue
         columns = zip(*(shape.told for _, shape in group), strict=True)
         moved = [place for place, told in enumerate(columns) if len(set(told)) > 1]
@@ -67,11 +77,26 @@ def parameters(operators: Sequence[typed.Operator]) -> list[Parameters | None]:
     return found
 
 
+def _least(operator: typed.Operator) -> int:
+    """How many operators like this one must differ in constants only before they share code."""
+    return MANY if operator.rated is None else CROWD
+
+
+def _outline(op: typed.Operator) -> tuple[Any, ...]:
+    """What operators of one shape have in common, and most others do not, from a look at the first of their nodes."""
+    ends = tuple(each.type for each in (*op.ports, *op.vars, *op.outs))
+    bodies = [getattr(op, name) for name in _HANDLERS]
+    parts = (*(body for body in bodies if body is not None), op.fns)
+    first = tuple(node.__class__ for node in islice(nodes(cast("tuple[typed.Node, ...]", parts)), OUTLINE))
+    return ends, tuple(const.type for const in op.consts), len(op.fns), len(op.sites), first
+
+
 @define
 class _Shape:
     """An operator without its movable constants: `atoms`; and these, those of `consts` first.
 
     `consts`: whether the constants of the operator are movable, each as a whole. `rated`: whether it fires at stated rates.
+    `fixed`: whether a constant of the operator is named where constants must be known when the code is made.
     """
 
     consts: bool
@@ -79,6 +104,7 @@ class _Shape:
     atoms: list[Any] = field(factory=list[Any])
     types: list[t.Type] = field(factory=list[t.Type])
     values: list[Any] = field(factory=list[Any])
+    fixed: bool = False
 
     @property
     def told(self) -> tuple[str, ...]:
@@ -103,10 +129,16 @@ class _Shape:
                 self.add((node.type, node.value, node.site), movable=movable)
                 self.add(node.index, movable=False)
             case typed.Node() | typed.TrapSite():
+                if not movable and isinstance(node, typed.ConstRef):
+                    self.fixed = True
                 inside = movable and not _fixed(node, rated=self.rated)
-                self.atoms.append(type(node))
-                for name in _fields(type(node)):
-                    self.add(getattr(node, name), movable=inside)
+                self.atoms.append(node.__class__)
+                for name in _fields(node.__class__):
+                    part = getattr(node, name)
+                    if part.__class__ in _LEAVES or isinstance(part, t.Type):
+                        self.atoms.append(part)
+                    else:
+                        self.add(part, movable=inside)
             case str() | int() | None:
                 self.atoms.append(node)
             case _ if isinstance(node, t.Type):
@@ -116,40 +148,47 @@ class _Shape:
 
 
 def _shape(op: typed.Operator) -> _Shape:
-    constants = _constants(op)
-    shape = _Shape(consts=constants is not None, rated=op.rated is not None)
-    for const, value in zip(op.consts, constants or (), strict=False):
-        shape.types.append(const.type)
-        shape.values.append(value)
-    ports = tuple(evolve(port, initial=()) for port in op.ports)  # what waits at first is no part of the code
-    for part in (ports, op.vars, op.outs, op.sites):
-        shape.add(part, movable=False)
-    if constants is None:
-        shape.add(op.consts, movable=False)
-    else:
-        shape.atoms += [(const.name, const.type) for const in op.consts]
-    shape.add(op.fns, movable=shape.consts)  # else constants may be computed by them
-    for name in _HANDLERS:
-        shape.add(getattr(op, name), movable=True)
+    rated = op.rated is not None
+    if all(_movable(const.type, rated=rated) for const in op.consts):
+        shape = _Shape(consts=True, rated=rated)
+        shape.add(op.fns, movable=True)
+        _add_handlers(shape, op)
+        constants = _constants(op) if not (shape.fixed and op.consts) else None
+        if constants is not None:
+            _add_ends(shape, op)
+            shape.atoms += [(const.name, const.type) for const in op.consts]
+            shape.types[:0] = [const.type for const in op.consts]
+            shape.values[:0] = constants
+            return shape
+    shape = _Shape(consts=False, rated=rated)
+    shape.add(op.fns, movable=False)  # else constants may be computed by them
+    _add_handlers(shape, op)
+    _add_ends(shape, op)
+    shape.add(op.consts, movable=False)
     return shape
 
 
+def _add_handlers(shape: _Shape, op: typed.Operator) -> None:
+    for name in _HANDLERS:
+        shape.add(getattr(op, name), movable=True)
+
+
+def _add_ends(shape: _Shape, op: typed.Operator) -> None:
+    ports = tuple(evolve(port, initial=()) for port in op.ports)  # what waits at first is no part of the code
+    for part in (ports, op.vars, op.outs, op.sites):
+        shape.add(part, movable=False)
+
+
 def _constants(op: typed.Operator) -> tuple[Any, ...] | None:
-    """The values of the operator's constants if all are movable."""
+    """The values of the operator's constants, unless one has none."""
     from backends.native.computed import constant
     from river.lang.evaluate import Trap
 
-    rated = op.rated is not None
-    if not all(_movable(const.type, rated=rated) for const in op.consts):
-        return None
-    if op.consts and any(
-        _names_fixed(part, rated=rated)
-        for name in ("fns", *_HANDLERS)
-        if (part := getattr(op, name)) is not None
-    ):
-        return None
     values: list[Any] = []
-    for index in range(len(op.consts)):
+    for index, const in enumerate(op.consts):
+        if isinstance(const.value, typed.Literal) and const.type in _MOVABLE:
+            values.append(const.value.value)
+            continue
         try:
             values.append(constant(op, index, values))
         except Trap:
@@ -221,20 +260,6 @@ def _fixed(node: Any, *, rated: bool) -> bool:
     return (rated and isinstance(node, typed.Counted)) or (
         isinstance(node, typed.Apply) and node.type == t.REGEX
     )
-
-
-def _names_fixed(node: typed.Node | tuple[typed.Node, ...], *, rated: bool) -> bool:
-    """Whether a constant of the operator stands where constants must be known, as the index of an array among them."""
-    for each in nodes(node):
-        if _fixed(each, rated=rated):
-            inside = each
-        elif rated and isinstance(each, typed.At):
-            inside = each.index
-        else:
-            continue
-        if any(isinstance(inner, typed.ConstRef) for inner in nodes(inside)):
-            return True
-    return False
 
 
 @cache

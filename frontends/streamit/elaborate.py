@@ -7,7 +7,7 @@ recursion needs no stack.
 from __future__ import annotations
 
 import re
-from functools import partial
+from functools import lru_cache, partial
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from frontends.streamit.starts import starts
 from frontends.streamit.trees import Usage
 from river.classes import define, evolve, field
 from river.diagnostics import InternalError
-from river.il.trees import fresh, walk
+from river.il.trees import Same, fresh, walk
 from river.lang import types as t
 from river.lang.parse import RESERVED
 from river.lang.scope import show
@@ -843,6 +843,13 @@ def leaves(graph: ty.Graph) -> list[ty.Graph]:
 
 def prints(filter_: ty.Filter, *, heard: bool) -> bool:
     """Whether firings of the filter print; `heard`: messages may call its functions."""
+    return _prints(Same(filter_), heard=heard)
+
+
+@lru_cache(maxsize=1024)
+def _prints(same: Same[ty.Filter], *, heard: bool) -> bool:
+    """The same: it is asked of each place in the graph, where a few filters stand a thousand times."""
+    filter_ = same.value
     works = [work.body for work in (filter_.work, filter_.prework) if work is not None]
     called = [helper.body for helper in filter_.helpers if helper.result == ty.VOID] if heard else []
     return Usage.of(filter_).prints((*works, *called))

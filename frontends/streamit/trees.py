@@ -157,6 +157,8 @@ class Usage:
 
     def reached(self, bodies: Iterable[s.Node]) -> tuple[ty.Helper, ...]:
         """The functions that the code calls, directly or not, in the order of the text."""
+        if not self.helpers:
+            return ()
         found: set[str] = set()
         waiting = list(bodies)
         while waiting:

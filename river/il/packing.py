@@ -71,9 +71,17 @@ def unpacked(kept: Mapping[str, Any], sources: Sequence[Source]) -> Any:
             for value in values
         ]
 
-    for kind, *values in cast("list[list[Any]]", kept["rows"]):
-        if kind >= 0:
-            made.append(makers[kind](*parts(values)))
+    for row in cast("list[list[Any]]", kept["rows"]):
+        kind, values = row[0], row[1:]
+        if kind >= 0:  # written out: most are these
+            made.append(
+                makers[kind](
+                    *[
+                        made[value[0]] if value.__class__ is list else value if value == value else NAN  # noqa: PLR0124
+                        for value in values
+                    ]
+                )
+            )
         elif kind == _SPAN:
             source, first, last = cast("list[int]", values)
             made.append(Span(sources[source], first, last))
@@ -176,7 +184,11 @@ class _Packer:
         """The row of an object, after those of its parts."""
         if (node := self.nodes.get(value.__class__)) is not None:
             number, names = node
-            return [number, *[self.part(getattr(value, name)) for name in names]]
+            row = [number]
+            for name in names:
+                part = getattr(value, name)
+                row.append(part if part.__class__ in _PLAIN else self.part(part))
+            return row
         kind = _KINDS.get(type(value))
         if kind == _TUPLE and len(items := cast("tuple[object, ...]", value)) >= _LONG:
             classes = dict.fromkeys(map(type, items))
@@ -272,7 +284,10 @@ def _maker(class_: type) -> Callable[..., Any]:
         def make(first: Any, *rest: Any) -> Any:
             return class_(*rest, **{name: first})
 
-        return make
+        def make_node(first: Any, *rest: Any) -> Any:
+            return class_(*rest, span=first)  # a keyword that is written out is sooner passed
+
+        return make_node if name == "span" else make
     names = [each.alias for each in taken]
     return lambda *parts: class_(**dict(zip(names, parts, strict=True)))
 

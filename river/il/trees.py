@@ -40,7 +40,17 @@ class _Inside(dict["type[s.Node]", "tuple[str, ...]"]):
         return found
 
 
+class _LastFirst(dict["type[s.Node]", "tuple[str, ...]"]):
+    """The same fields, the last one first."""
+
+    def __missing__(self, kind: type[s.Node]) -> tuple[str, ...]:
+        """Those of a class that is met for the first time."""
+        found = self[kind] = _INSIDE[kind][::-1]
+        return found
+
+
 _INSIDE: Final = _Inside()
+_LAST_FIRST: Final = _LastFirst()
 
 _LEAVES: Final = (
     "str", "str | None", "int", "int | None", "bool", "float", "t.Type", "t.Type | None", "tuple[str, ...]", "tuple[int, ...]",
@@ -76,13 +86,15 @@ def walk(node: s.Node) -> Iterator[s.Node]:
     while left:
         node = left.pop()
         yield node
-        for name in reversed(_INSIDE[node.__class__]):  # the first one is the next one
+        for name in _LAST_FIRST[node.__class__]:  # the first one is the next one
             value = getattr(node, name)
-            if value.__class__ is tuple:
-                if value:
-                    _stack(value, left)
-            elif isinstance(value, s.Node):
-                left.append(value)
+            if value is None:
+                continue
+            if value.__class__ is not tuple:
+                if isinstance(value, s.Node):
+                    left.append(value)
+            elif value:
+                _stack(value, left)
 
 
 def _stack(values: tuple[object, ...], left: list[s.Node]) -> None:

@@ -206,6 +206,24 @@ def test_rated_operators_share_code_but_for_their_bounds() -> None:
         assert native.fire_batch([items], "rated")[0] == tuple(outs)
 
 
+def test_constants_that_bound_loops_stay_in_the_code() -> None:
+    """Also those that other constants stand beside, which could be read from a variable."""
+    lines = ["river 1;"]
+    for i in range(CROWD + 1):
+        lines += [
+            f"input x{i}: i64;",
+            f"output y{i}: i64;",
+            f"operator o{i}(x: i64) -> (y: i64) {{",
+            f"  const times: i64 = {i + 1};",
+            f"  const factor: i64 = {7 * i};",
+            "  on x[peek 1, pop 1](w) { var s = w[0]; for k in 0 .. times { s = s *% factor +% k; } emit y s; }",
+            "}",
+            f"(y{i}) <- o{i}(x{i});",
+        ]
+    ops = operators("\n".join(lines))
+    assert parameters(ops) == [None] * len(ops)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10, 16))
 def test_random_arguments(seed: int) -> None:

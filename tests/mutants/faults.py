@@ -2696,6 +2696,14 @@ BLOCKS: Final = (
         "tests/backends/test_native_parameters.py::test_items_that_wait_at_first_are_no_part_of_the_code",
     ),
     Mutant(
+        "bounds-of-loops-as-parameters",
+        "operators of a crowd read from a variable how often their loops go round, which the compiler is to know",
+        "backends/native/parameters.py",
+        "                    self.fixed = True",
+        "                    pass",
+        "tests/backends/test_native_parameters.py::test_constants_that_bound_loops_stay_in_the_code",
+    ),
+    Mutant(
         "mapped-files-as-memory",
         "files that are mapped count as memory of the process, so a large input leaves none for its results",
         "river/lang/memory.py",
