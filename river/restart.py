@@ -33,13 +33,11 @@ LINES: Final = ("csv", "tsv", "jsonl", "text")
 SAMPLE: Final = 1 << 16
 
 
-def keeper_of(compiled: Compiled, platform: Backend[Any], job: Job) -> RunKeeper | None:
-    """The keeper of a run that asks for checkpoints; `open` it before anything is written.
+def keeper_of(compiled: Compiled, platform: Backend[Any], job: Job, checkpoint: Checkpoint) -> RunKeeper:
+    """The keeper of a run with checkpoints; `open` it before anything is written.
 
     Raises: Rejected for a backend, inputs, outputs or settings that do not allow it.
     """
-    if job.checkpoint is None:
-        return None
     if not getattr(platform, "checkpoints", False):
         message = f"the backend `{platform.name}` keeps no state of its runs"
         raise Rejected([Diagnostic("run-checkpoint", message, help="use `multicore`")])
@@ -53,7 +51,7 @@ def keeper_of(compiled: Compiled, platform: Backend[Any], job: Job) -> RunKeeper
             identity[f"the data of input `{name}`"] = again
     for name in compiled.outputs:
         identity[f"the place of output `{name}`"] = _place(job, name)
-    return RunKeeper(job.checkpoint, identity, followed=followed)
+    return RunKeeper(checkpoint, identity, followed=followed)
 
 
 def identity_of(compiled: Compiled, job: Job) -> dict[str, Any]:

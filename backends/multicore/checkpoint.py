@@ -8,11 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from backends.multicore.inputs import Anchors
-from river.checkpoint import Snapshot
 from river.classes import astuple, define, evolve, field
 from river.diagnostics import Diagnostic, Rejected
 from river.ingress import Position
-from river.io.packed import Damaged
 from river.lang.values import Mark
 
 if TYPE_CHECKING:
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
     from backends.multicore.tasks import Operate
     from backends.multicore.variables import Store
     from river.backend import Items
+    from river.checkpoint import Snapshot
     from river.il.graph import Graph
     from river.lang.types import Type
 
@@ -54,6 +53,8 @@ class EngineState:
 
     def snapshot(self, positions: Mapping[str, Position]) -> Snapshot:
         """All of it. Nothing may move meanwhile."""
+        from river.checkpoint import Snapshot
+
         found = Snapshot()
         values = self.store.final()
         found.fields = {
@@ -108,7 +109,7 @@ class EngineState:
         """Puts everything where it was; before anything moves. Raises: Rejected("run-checkpoint-damaged")."""
         try:
             self._restore(found)
-        except (Damaged, KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             message = f"the checkpoint does not hold the state of this program: {error}"
             help_ = "`--restart` begins anew"
             raise Rejected([Diagnostic("run-checkpoint-damaged", message, help=help_)]) from error

@@ -73,6 +73,13 @@ def take(size: int, used: int) -> int:
     return place.value or 0
 
 
+def large(place: int, size: int) -> None:
+    """Asks for large pages for memory that nobody has touched yet, as far as such lie within it: the system may have none."""
+    first, last = -(-place // _LARGE_PAGE) * _LARGE_PAGE, (place + size) // _LARGE_PAGE * _LARGE_PAGE
+    if first < last and HUGE >= 0 and memory.limited() is None:
+        _soon.madvise(first, last - first, HUGE)
+
+
 def give(place: int, size: int) -> None:
     """Gives memory back that the C library has given, or keeps it for others."""
     most = min(_KEPT // size, _PIECES) if size >= _KEPT_FROM else 0
@@ -91,4 +98,4 @@ def zeros(size: int) -> mmap.mmap:
     return found
 
 
-__all__ = ["HUGE", "copy", "free", "give", "malloc", "take", "zeros"]
+__all__ = ["HUGE", "copy", "free", "give", "large", "malloc", "take", "zeros"]

@@ -170,9 +170,12 @@ class Compiled:
 
         Raises: Rejected for everything that is wrong with the program, the data or the arguments.
         """
-        from river.checkpoint import Checkpoint as Wanted
         from river.io.errors import OnError as Policy
 
+        if isinstance(checkpoint, str | os.PathLike):
+            from river.checkpoint import Checkpoint as Wanted
+
+            checkpoint = Wanted(checkpoint)
         job = Job(
             inputs,
             dict(outputs or {}),
@@ -182,7 +185,7 @@ class Compiled:
             iterations=iterations,
             options=Options(**options),
             live=live,
-            checkpoint=Wanted(checkpoint) if isinstance(checkpoint, str | os.PathLike) else checkpoint,
+            checkpoint=checkpoint,
             metrics=metrics,
             in_place=in_place,
             mode=mode,

@@ -68,8 +68,6 @@ def execute(compiled: Compiled, backend: str, job: Job) -> Results:
 def _through(compiled: Compiled, platform: Backend[Any], job: Job) -> Results:
     """Through the passes, and run."""
     with seldom():
-        from river.restart import keeper_of
-
         compiled = compiled.tuned(job.options.through(platform), here(job.options.workers))
         graph = compiled.graph
     job = timed(graph, placed(graph.program, job))
@@ -95,9 +93,11 @@ def _through(compiled: Compiled, platform: Backend[Any], job: Job) -> Results:
         return follow(compiled, job)
     job, live = live_job(job, platform)
     check_folders(job)
-    keeper = keeper_of(compiled, platform, job)
-    if keeper is None:
+    if job.checkpoint is None:
         return _execute(compiled, platform, job, live, None)
+    from river.restart import keeper_of
+
+    keeper = keeper_of(compiled, platform, job, job.checkpoint)
     keeper.open()
     try:
         if not keeper.complete:

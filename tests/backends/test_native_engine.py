@@ -22,6 +22,7 @@ from river.diagnostics import InternalError
 from river.il.parse import parse
 from river.il.templates import Library
 from river.il.verify import verify
+from river.lang import memory
 from river.lang.values import Mark
 from river.source import Source
 from river.testing import seeds
@@ -400,3 +401,27 @@ def test_who_fires_no_more_gives_memory_back_at_once(monkeypatch: pytest.MonkeyP
     op.fire("item.0", items.addresses, 0, 1 << 17)
     ((_, found, _),) = op.take()
     assert found.values()[0] == 1
+
+
+def test_large_pages_are_asked_for_within_memory_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of what others have beside it nothing is said, and nothing at all where no large page lies in it, or memory is limited."""
+    asked: list[tuple[int, int, int]] = []
+
+    class System:
+        @staticmethod
+        def madvise(place: int, size: int, how: int) -> None:
+            asked.append((place, size, how))
+
+    monkeypatch.setattr(pages, "_soon", System)
+    monkeypatch.setattr(pages, "HUGE", 14)
+    page = 1 << 21
+    pages.large(5 * page - 64, 2 * page + 128)
+    pages.large(5 * page, page)
+    assert asked == [(5 * page, 2 * page, 14), (5 * page, page, 14)]
+    pages.large(5 * page + 1, 2 * page - 2)
+    monkeypatch.setattr(memory, "limited", lambda: 1 << 30)
+    pages.large(5 * page, page)
+    monkeypatch.setattr(pages, "HUGE", -1)
+    monkeypatch.setattr(memory, "limited", lambda: None)
+    pages.large(5 * page, page)
+    assert len(asked) == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Any
 
+from backends.native import pages
 from river.classes import define, field
 
 if TYPE_CHECKING:
@@ -21,9 +22,13 @@ def address(data: bytearray | mmap.mmap) -> int:
 
 
 def untouched(size: int) -> bytearray:
-    """Bytes with anything in them: half of a buffer is room, and pages that nobody touches cost nothing."""
+    """Bytes with anything in them: half of a buffer is room, and pages that nobody touches cost nothing.
+
+    Much memory lies in large pages where the system has any: a few are touched in place of thousands.
+    """
     found = bytearray()
     ctypes.pythonapi.PyByteArray_Resize(ctypes.py_object(found), ctypes.c_ssize_t(size))
+    pages.large(address(found), size)
     return found
 
 
