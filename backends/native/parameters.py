@@ -27,7 +27,7 @@ MANY: Final = 16
 CROWD: Final = 32
 """The same for operators that fire at stated rates."""
 
-OUTLINE: Final = 64
+OUTLINE: Final = 24
 """Nodes of an operator that tell whether a closer look may be worth it: those that differ mostly do so early."""
 
 _MOVABLE: Final = frozenset((t.I32, t.I64, t.U64, t.F32, t.F64, t.STRING, t.BYTES, t.TIME, t.DURATION))
@@ -53,17 +53,17 @@ def parameters(operators: Sequence[typed.Operator]) -> list[Parameters | None]:
     outlines: dict[tuple[Any, ...], list[typed.Operator]] = defaultdict(list)
     for each in different.values():
         outlines[_outline(each)].append(each)
-    shapes: dict[int, tuple[tuple[Any, ...], _Shape]] = {}
+    alike: dict[tuple[Any, ...], list[tuple[int, _Shape]]] = defaultdict(list)
+    shapes: dict[int, tuple[list[tuple[int, _Shape]], _Shape]] = {}  # by operator; with all that are alike
     for outlined in outlines.values():
         if len(outlined) >= _least(outlined[0]):
             for each in outlined:
                 shape = _shape(each)
-                shapes[id(each)] = tuple(shape.atoms), shape
-    alike: dict[tuple[Any, ...], list[tuple[int, _Shape]]] = defaultdict(list)
+                shapes[id(each)] = alike[tuple(shape.atoms)], shape
     for i, operator in enumerate(operators):
         if id(operator) in shapes:
-            atoms, shape = shapes[id(operator)]
-            alike[atoms].append((i, shape))
+            group, shape = shapes[id(operator)]
+            group.append((i, shape))
     for group in alike.values():
         if len({shape.told for _, shape in group}) < _least(operators[group[0][0]]):
             continue

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 Interval = tuple[int, int | None]  # at least, at most (None: unbounded or unknown)
 ZERO: Interval = (0, 0)
 
+_WITH_BLOCKS: Final = (typed.With, typed.Branch, typed.For, typed.While)
+"""The statements that have others inside."""
+
 
 def emitted(body: typed.Block, out: int, fns: tuple[typed.Fn, ...]) -> Interval:
     """The least and greatest number of items that `body` emits to output `out`, over all paths that do not trap."""
@@ -114,10 +117,10 @@ class _Counter:
 
 def _may_leave(item: typed.Stmt) -> bool:
     """Whether control may leave the enclosing block in the middle of the statement."""
+    if not isinstance(item, _WITH_BLOCKS):
+        return isinstance(item, typed.Return | typed.Break | typed.Continue)
     blocks = (each for each in children(item) if isinstance(each, typed.Block))
-    return isinstance(item, typed.Return | typed.Break | typed.Continue) or any(
-        _may_leave(inner) for block in blocks for inner in block.items
-    )
+    return any(_may_leave(inner) for block in blocks for inner in block.items)
 
 
 def bounds(range_: typed.Counted) -> tuple[int, int] | None:

@@ -1,10 +1,10 @@
 """How long commands take as a user feels it: whole processes, from the shell's call to the end.
 
 `river --help`, `river compile`, also of a Sawzall script of 500 lines, and `river run` of a CSV of ten rows, also of ten views
-of CQL each of the one before it; with a full cache, an empty one, and one that has the parsers' tables alone. The least of a few
-that take turns, by the clock and of the processor, beside an interpreter that does nothing. Then by how much the first
-`program.run` of a process takes longer than the second, with a full cache. `--imports`: what the processes
-import, by package and module, as `python -X importtime` tells it.
+of CQL each of the one before it, and of StreamIt programs of a thousand filters; with a full cache, an empty one, and one that
+has the parsers' tables alone. The least of a few that take turns, by the clock and of the processor, beside an interpreter that
+does nothing. Then by how much the first `program.run` of a process takes longer than the second, with a full cache.
+`--imports`: what the processes import, by package and module, as `python -X importtime` tells it.
 
 Run: python tests/bench/bench_start.py [--runs N] [--imports]
 """
@@ -24,10 +24,42 @@ import measure
 
 PROGRAMS = Path(__file__).parent / "programs"
 TARGETS = {
-    "full cache": {"river run, CQL": 0.3, "river run, Sawzall": 0.3, "river compile, 500 lines": 0.5},
-    "empty cache": {"river compile, 500 lines": 2.0, "river run, ten views": 2.0},
+    "full cache": {
+        "river run, CQL": 0.3,
+        "river run, Sawzall": 0.3,
+        "river compile, 500 lines": 0.5,
+        "river run, chain": 1.0,
+        "river run, windows": 1.0,
+        "river run, branches": 1.0,
+    },
+    "empty cache": {
+        "river compile, 500 lines": 2.0,
+        "river run, ten views": 2.0,
+        "river run, chain": 3.0,
+        "river run, windows": 3.0,
+        "river run, branches": 3.0,
+    },
 }
 """Seconds of the processor."""
+
+FILTERS = """
+float->float filter Scale(float k) { work pop 1 push 1 { push(pop() * k); } }
+float->float filter Mean(int n, float k) {
+  work peek n pop 1 push 1 {
+    float sum = 0;
+    for (int i = 0; i < n; i++) sum += peek(i);
+    push(sum * k / n);
+    pop();
+  }
+}
+"""
+LARGE = {
+    "chain": "for (int i = 0; i < 1000; i++) add Scale(1.0 + i * 0.001);",
+    "windows": "for (int i = 0; i < 1000; i++) add Mean(2 + i % 7, 1.0 + i * 0.001);",
+    "branches": "add splitjoin { split duplicate; for (int i = 0; i < 1000; i++) add Scale(1.0 + i * 0.001); join roundrobin; };",
+}
+"""Bodies of programs of a thousand filters, no two of which are the same."""
+SIGNAL = 2_500
 
 FIRST = 0.15
 """Seconds of the processor by which the first run of a process may take longer."""
@@ -60,6 +92,11 @@ def commands(folder: Path) -> dict[str, list[object]]:
         data.write(data.queries(10), data.KINDS["queries"][1], "csv", out)
     rows = (f"{i},S{i * i % 3},V{i % 2},{i % 7 / 2},{i * 31 % 100}\n" for i in range(10))
     trades.write_text("ts,symbol,venue,price,volume\n" + "".join(rows))
+    signal = folder / "signal.csv"
+    signal.write_text("value\n" + "".join(f"{i % 100 / 10}\n" for i in range(SIGNAL)))
+    for name, body in LARGE.items():
+        (folder / f"{name}.str").write_text(f"float->float pipeline Main {{ {body} }}\n{FILTERS}")
+    heard = ["--in", f"input={signal}", "--out", f"output={folder / 'heard.csv'}", "--quiet"]
     program = PROGRAMS / "request_counts.cql"
     log = PROGRAMS / "query_log.szl"
     return {
@@ -70,6 +107,7 @@ def commands(folder: Path) -> dict[str, list[object]]:
         "river run, CQL": [*river, "run", program, "--in", f"requests={requests}", "--format", "csv"],
         "river run, Sawzall": [*river, "run", log, "--in", f"query={queries}", "--format", "csv"],
         "river run, ten views": [*river, "run", PROGRAMS / "ten_views.cql", "--in", f"trades={trades}"],
+        **{f"river run, {name}": [*river, "run", folder / f"{name}.str", *heard] for name in LARGE},
     }
 
 
