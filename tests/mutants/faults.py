@@ -2503,6 +2503,15 @@ BLOCKS: Final = (
         "Rejected",
     ),
     Mutant(
+        "quotes-looked-for-in-a-half",
+        "a block counts as one without quotes if its first half has none, and is cut at its last line feed",
+        "backends/native/ingest/parse.py",
+        "ord('\"'), stop - start) is not None",
+        "ord('\"'), (stop - start) // 2) is not None",
+        "tests/backends/test_native_spans.py::test_a_line_feed_in_quotes_ends_no_block",
+        "Rejected",
+    ),
+    Mutant(
         "behind-a-wrong-cut",
         "what was read behind a block that was cut wrongly counts, too, and comes twice",
         "backends/native/ingest/spans.py",

@@ -11,7 +11,7 @@ from threading import Condition
 from typing import TYPE_CHECKING, Final
 
 from backends.native.ingest.memory import Lease
-from backends.native.ingest.parse import EDGE, cut
+from backends.native.ingest.parse import EDGE, cut, quoted
 from river.classes import define, field, frozen
 
 if TYPE_CHECKING:
@@ -112,8 +112,8 @@ class Span:
             data = lease.take(size + 2 * EDGE)
             fill = self._fill(data, EDGE + size)
             if fill == EDGE + size and data[fill - 1] == ord("\n"):  # else the file has been changed
-                delimited = self.spans.form.delimited
-                end = cut(self.spans.parser, data, EDGE, fill) if delimited else fill
+                may_go_on = self.spans.form.delimited and quoted(data, EDGE, fill)
+                end = cut(self.spans.parser, data, EDGE, fill) if may_go_on else fill
                 right = end == fill
         finally:
             counts = self.spans.settle(self.number, right, self.place + end - EDGE)
