@@ -15,6 +15,10 @@ SAY: Final = (
 )
 
 
+_PYTHON: Final = "Error from python worker:"
+"""Behind this line Spark quotes what a Python has said."""
+
+
 def see(session: Any) -> None:
     """Looks at one executor. Raises: Rejected("spark-no-river") if its Python cannot run programs of this River."""
     functions: Any = import_module("pyspark.sql.functions")
@@ -50,6 +54,8 @@ def _cannot(message: str, note: str = "") -> Diagnostic:
 def _last(error: Exception) -> str:
     """What Python said in the executor, or else the beginning of what Spark says."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if _PYTHON in lines[:-1]:  # it did not start, and this is what was said instead
+        return lines[lines.index(_PYTHON) + 1]
     told = [line for line in lines if not line.startswith(("at ", "File ")) and "Error" in line]
     return next(iter([*reversed(told), *lines]), type(error).__name__)
 

@@ -27,7 +27,7 @@ from backends.spark.java import find_java
 from river.diagnostics import Diagnostic, Note, Rejected
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
+    from collections.abc import Generator, Iterable, Mapping
 
 Session = Any
 """A SparkSession; pyspark's own types are those of two implementations and say little."""
@@ -36,11 +36,18 @@ REMOTE: Final = "SPARK_REMOTE"
 MASTER: Final = "RIVER_SPARK_MASTER"
 FOLDER: Final = "RIVER_SPARK_FOLDER"
 
+OWN: Final = "spark://"
+"""What addresses of masters of Spark's own clusters begin with."""
+
 MASTER_KEY: Final = "spark.master"
 PYTHON_KEY: Final = "spark.pyspark.python"
 ARCHIVES_KEY: Final = "spark.archives"
 
+SUBMITTED: Final = "PYSPARK_GATEWAY_PORT"
+"""A variable that processes have which `spark-submit` has started: their Java is there, and knows master and settings."""
+
 CONNECT_PORT: Final = 15002
+MASTER_PORT: Final = 7077
 ANSWER: Final = 10.0
 """Seconds in which a server has to take a connection."""
 
@@ -59,10 +66,10 @@ def check(settings: Mapping[str, str]) -> None:
             raise Rejected([Diagnostic("spark-settings", message, help="say one of both")])
         return
     found = _given()
-    if found is None:
-        find_java()
-    else:
+    if found is not None:
         _fits(found, settings)
+    elif SUBMITTED not in os.environ:
+        find_java()
 
 
 def _fits(found: Session, settings: Mapping[str, str]) -> None:
@@ -80,7 +87,7 @@ def session(workers: int, settings: Mapping[str, str], *, chunks: bool = True) -
 
     `chunks`: what goes from stage to stage are chunks of rows, not rows.
 
-    Raises: Rejected("spark-no-java", "spark-settings", "spark-no-river").
+    Raises: Rejected("spark-no-java", "spark-settings", "spark-master", "spark-no-river").
     """
     if address := os.environ.get(REMOTE):
         found = _connected(address, settings)
@@ -109,10 +116,8 @@ def _connected(address: str, settings: Mapping[str, str]) -> Session:
 
     Raises: Rejected("spark-connect", "spark-settings").
     """
-    place = urlsplit(address)
     try:
-        with create_connection((place.hostname, place.port or CONNECT_PORT), ANSWER):
-            pass  # the client itself would try for minutes
+        _reach(address, CONNECT_PORT)  # the client itself would try for minutes
         found = import_module("pyspark.sql").SparkSession.builder.remote(address).create()
     except (OSError, ValueError, import_module("pyspark.errors").PySparkException) as error:
         first = next(iter(str(error).strip().splitlines()), type(error).__name__)
@@ -129,6 +134,37 @@ def _connected(address: str, settings: Mapping[str, str]) -> Session:
         found.stop()
         raise
     return found
+
+
+def _reach(address: str, port: int) -> None:
+    """Sees that something takes connections at an address. Raises: OSError, ValueError."""
+    place = urlsplit(address)
+    with create_connection((place.hostname, place.port or port), ANSWER):
+        pass
+
+
+def see_master(master: str) -> None:
+    """Sees that one of the masters that Spark's own clusters have is there: Spark would try for a minute, and then give up.
+
+    Raises: Rejected("spark-master").
+    """
+    if not master.startswith(OWN):
+        return
+    reasons: list[str] = []
+    for each in master.removeprefix(OWN).split(","):
+        try:
+            _reach(f"{OWN}{each}", MASTER_PORT)
+        except (OSError, ValueError) as error:
+            reasons.append(f"{each}: {error}")
+        else:
+            return
+    raise _no_master(master, reasons)
+
+
+def _no_master(master: str, reasons: Iterable[str]) -> Rejected:
+    message = f"Spark cannot be started with the master `{master}`"
+    help_ = "name one that runs, such as `spark://host:7077`, and see to the settings that are stated"
+    return Rejected([Diagnostic("spark-master", message, notes=tuple(map(Note, reasons)), help=help_)])
 
 
 def look_again(wrote: Session, table: str) -> None:
@@ -178,7 +214,12 @@ def _given() -> Session | None:
 
 
 def _started(workers: int, settings: Mapping[str, str]) -> Session:
-    """A session of its own, quiet and on the loopback interface."""
+    """A session of its own, quiet and on the loopback interface; of `spark-submit`, the one that it is to be.
+
+    Raises: Rejected("spark-master").
+    """
+    if SUBMITTED in os.environ:
+        return _begun(import_module("pyspark.sql").SparkSession.builder, "of spark-submit")
     master = settings.get(MASTER_KEY) or os.environ.get(MASTER) or f"local[{workers},{ATTEMPTS}]"
     builder = import_module("pyspark.sql").SparkSession.builder.appName("river").master(master)
     with resources.as_file(resources.files("backends.spark") / "log4j2.properties") as log:
@@ -205,8 +246,22 @@ def _started(workers: int, settings: Mapping[str, str]) -> Session:
             surroundings["PYSPARK_PYTHON"] = python
         for key, value in {**given, **settings}.items():
             builder = builder.config(key, value)
+        see_master(master)
         with _environment(surroundings):
-            return builder.getOrCreate()
+            return _begun(builder, master)
+
+
+def _begun(builder: Any, master: str) -> Session:
+    """What a builder makes. Raises: Rejected("spark-master")."""
+    try:
+        return builder.getOrCreate()
+    except (
+        import_module("pyspark.errors").PySparkException,
+        import_module("py4j.protocol").Py4JError,
+    ) as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        told = next((line for line in lines if line.startswith((": ", "["))), next(iter(lines), ""))
+        raise _no_master(master, [told.removeprefix(": ")]) from error
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from backends.spark.java import find_java
 from backends.spark.packaging import NAME, archive, usual_python
-from backends.spark.session import FOLDER, MASTER, MASTER_KEY, PYTHON_KEY
+from backends.spark.session import FOLDER, MASTER, MASTER_KEY, PYTHON_KEY, see_master
 from river.classes import field, frozen
 from river.diagnostics import Diagnostic, Rejected
 from river.io.errors import unwritable
@@ -45,10 +45,6 @@ _ENVIRONMENT: Final = {"yarn": "spark.yarn.appMasterEnv.", "k8s": "spark.kuberne
 _MAIN: Final = '''"""Runs a command of River's in a process that `spark-submit` has started."""
 
 import sys
-
-from pyspark.sql import SparkSession
-
-SparkSession.builder.getOrCreate()
 
 from river.cli import main
 
@@ -176,9 +172,11 @@ def _spark_submit() -> str:
 def prepared(wanted: Submission) -> dict[str, str]:
     """Makes the files that the command line names; what the environment of the command is to have besides.
 
-    Raises: Rejected("spark-submit", "spark-no-java", "data-output").
+    Raises: Rejected("spark-submit", "spark-no-java", "spark-master", "data-output").
     """
     java = find_java()
+    if wanted.mode == "client":
+        see_master(wanted.master)
     try:
         archive(wanted.home, wanted.python or usual_python(), wanted.more)
         keep(wanted.main, _MAIN.encode())

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import io
+import socket
 import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 import pytest
 
 pytest.importorskip("pyspark", reason="the extra `spark` is not installed")
 pytest.importorskip("pandas", reason="the extra `spark` is not installed")
+
+from py4j.protocol import Py4JError
 
 from backends.spark import BACKEND as SPARK
 from backends.spark import executors, java, look, session
@@ -134,7 +138,7 @@ def test_queries_that_read_all_columns_are_divided_too(query: str) -> None:
             "a: {k: int; v: int} stream by v; o: stream by v = select k from a where k > 1;",
             "in epochs: row by row",
         ),
-        ("e.szl", "x: string = input; t: table sum of int; emit t <- int(x);", "in epochs: not at all"),
+        ("e.szl", "x: string = input; t: table sum of int; emit t <- int(x);", "in epochs: accumulated"),
     ],
 )
 def test_epochs_are_divided_where_rows_need_not_meet(name: str, text: str, said: str) -> None:
@@ -284,6 +288,47 @@ def test_a_connect_server_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> 
     assert (found.code, found.notes[0].message) == ("spark-connect", "[Errno 111] Connection refused")
 
 
+def test_a_master_that_is_not_there() -> None:
+    """It is told of before Spark tries for a minute; one of several is enough."""
+    with pytest.raises(Rejected) as refused:
+        session.see_master("spark://127.0.0.1:1,127.0.0.1:2")
+    (found,) = refused.value.diagnostics
+    assert found.code == "spark-master"
+    assert [note.message for note in found.notes] == [
+        f"127.0.0.1:{port}: [Errno 111] Connection refused" for port in (1, 2)
+    ]
+    with socket.create_server(("127.0.0.1", 0)) as there:
+        session.see_master(f"spark://127.0.0.1:1,127.0.0.1:{there.getsockname()[1]}")
+
+
+class Builder:
+    """What makes a session, and cannot."""
+
+    def __init__(self, told: str) -> None:
+        self.told = told
+
+    def getOrCreate(self) -> Any:  # noqa: N802 - Spark's name
+        raise Py4JError(self.told)
+
+
+def test_a_spark_that_does_not_start() -> None:
+    """Its reason is told, not what Java was about."""
+    told = "An error occurred while calling None.\n: org.apache.spark.SparkException: no\n\tat org.apache"
+    with pytest.raises(Rejected) as refused:
+        session._begun(Builder(told), "yarn")
+    (found,) = refused.value.diagnostics
+    assert (found.code, found.message) == ("spark-master", "Spark cannot be started with the master `yarn`")
+    assert [note.message for note in found.notes] == ["org.apache.spark.SparkException: no"]
+
+
+def test_a_process_of_spark_submit_has_its_java(no_java: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "_given", lambda: None)
+    with pytest.raises(Rejected):
+        session.check({})
+    monkeypatch.setenv(session.SUBMITTED, "1")
+    session.check({})
+
+
 def test_a_connect_server_needs_no_java(no_java: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(session.REMOTE, "sc://localhost:15002")
     session.check({})
@@ -340,8 +385,15 @@ def test_settings_that_a_session_cannot_have_any_more(monkeypatch: pytest.Monkey
             "the executors of Spark cannot run Python as River needs it",
             "RuntimeError: another version of Python",
         ),
+        (
+            RuntimeError(
+                "Job aborted\nError from python worker:\n  exec: python3: not found\nPYTHONPATH was:\n"
+            ),
+            "the executors of Spark cannot run Python as River needs it",
+            "exec: python3: not found",
+        ),
     ],
-    ids=["nothing", "another", "no metadata", "fails"],
+    ids=["nothing", "another", "no metadata", "fails", "no Python"],
 )
 def test_executors_that_cannot_run_river(
     told: str | Exception, message: str, note: str | None, monkeypatch: pytest.MonkeyPatch
