@@ -240,8 +240,7 @@ class _Checker:
             raise error("sql-unknown-column", f"unknown column `{decl.by}`", decl.by_span or decl.span, near)
         if stamp not in (t.I64, t.TIME):
             message = f"a time stamp is `int` or `time`, `{decl.by}` is `{spelled(stamp)}`"
-            help_line = f"write `by cast({decl.by} as timestamp)`" if stamp == DATE else None
-            raise error("cql-stamp-type", message, decl.span, help_line)
+            raise error("cql-stamp-type", message, decl.by_span or decl.span, _as_stamp(decl.by, stamp))
         if decl.kind == "relation":
             if row.field(SIGN) is not None:
                 message = f"`{SIGN}` is the sign of a change of `{decl.name}`, no column can have that name"
@@ -523,6 +522,19 @@ class _Checker:
         return (source.window is None and self.named[source.name].monotonic) or isinstance(
             source.window, ty.Unbounded | ty.Buckets
         )
+
+
+def _as_stamp(name: str, type_: t.Type) -> str | None:
+    """What to write where a column of such a type should be the time stamp."""
+    match type_:
+        case t.Optional():
+            return f"say what stands for none: `by coalesce({name}, ...)`"
+        case t.Primitive("f64") | t.Primitive("f32") | t.Decimal():
+            return f"write `by cast({name} * 1000 as int)`, after `tick 1 millisecond;`"
+        case t.STRING:
+            return f"write `by to_timestamp({name})`, or `by cast({name} as int)`"
+        case _:
+            return f"write `by cast({name} as timestamp)`" if type_ == DATE else None
 
 
 def _renumbered(

@@ -197,18 +197,19 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
         )  # fmt: skip
 
     def asked(self, tree: Tree[Token], args: Args) -> c.Decl:
-        *name, query = args
-        given = str(name[0]) if name else ""
-        where = self.token_span(name[0]) if name else query.span
-        return c.Decl(given, None, "query", None, query, name_span=where, span=self.span(tree))
+        (query,) = args
+        return c.Decl("", None, "query", None, query, name_span=query.span, span=self.span(tree))
+
+    def asked_named(self, tree: Tree[Token], args: Args) -> c.Decl:
+        output, name, query = args
+        return c.Decl(
+            str(name), None, "query", None, query, output is not None, self.token_span(name), span=self.span(tree)
+        )
 
     def asked_columns(self, tree: Tree[Token], args: Args) -> c.Decl:
         """`name(a, b): select ...;`, as the paper writes views."""
-        name, columns, query = args
-        query = evolve(query, columns=columns)
-        return c.Decl(
-            str(name), None, "query", None, query, name_span=self.token_span(name), span=self.span(tree)
-        )
+        output, name, columns, query = args
+        return self.asked_named(tree, [output, name, evolve(query, columns=columns)])
 
     def table_column(self, tree: Tree[Token], args: Args) -> s.FieldType:
         name, type_ = args

@@ -345,6 +345,8 @@ def _places(
     if not record and len(header) == 1:
         return [0]
     wrong: list[Diagnostic] = []
+    if len(header) == 1 and (other := _other_delimiter(header[0], fields)) is not None:
+        raise Rejected([_column(origin, *other)])
     known = ", ".join(f"`{column}`" for column in header)
     names = f"the first line names the columns: {known}"
     if not any(name in header for name, _ in fields):
@@ -358,6 +360,20 @@ def _places(
     if wrong:
         raise Rejected(wrong)
     return [header.index(name) for name, _ in fields]
+
+
+def _other_delimiter(line: str, fields: Sequence[tuple[str, Type]]) -> tuple[str, str] | None:
+    """What is wrong where something else separates the names of columns, and what to do then."""
+    for mark, what, help_ in (
+        ("\t", "tabs", "the format is `tsv`: name the file so, or say it by `--in-format`"),
+        (",", "commas", "the format is `csv`: name the file so, or say it by `--in-format`"),
+        (";", "`;`", "put commas in their places, or tabs, and name the file `.tsv`"),
+        ("|", "`|`", "put commas in their places, or tabs, and name the file `.tsv`"),
+    ):
+        names = [name.strip() for name in line.split(mark)]
+        if len(names) > 1 and any(name in names for name, _ in fields):
+            return f"there is one column: {what} separate its names", help_
+    return None
 
 
 class CellTable:

@@ -89,12 +89,21 @@ _IN_WORDS: Final[dict[Type, str]] = {
 """Types that each language calls in its own way."""
 
 
+_NUMBER: Final = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?")
+
+
 def wrong(value: object, type_: Type) -> Mismatch:
     """The mismatch of a value that is of another kind than `type_`."""
+    if value is None:
+        return Mismatch(
+            "data-type", "is `null`, and its type is not optional", help="a type with `?` takes what is missing"
+        )
     blank = isinstance(value, str) and value != value.strip()
     hint = "there are blanks around it" if blank else None
     if isinstance(value, str) and type_ == TIME and not blank:
         hint = "write it as in `2024-01-31 12:00:00`"
+        if _NUMBER.fullmatch(value):
+            hint = "a number does not say what it counts: read it as an `int`, and make a time of that"
     return Mismatch(
         "data-type", f"{shown(value)} is not {_IN_WORDS.get(type_) or f'a `{show(type_)}`'}", help=hint
     )
@@ -180,9 +189,18 @@ def check_text(text: str) -> str:
         try:
             text.encode()
         except UnicodeEncodeError as error:
-            at = error.start + 1
-            raise Mismatch("data-utf8", f"character {at} of {shown(text)} is not valid UTF-8") from None
+            raise _not_utf8(text, error.start) from None
     return text
+
+
+def _not_utf8(text: str, at: int) -> Mismatch:
+    """The mismatch of a text with a lone surrogate at a place: a byte of the file, or what an escape in JSON says."""
+    known = re.sub("[\ud800-\udfff]", "\ufffd", text)
+    what = ord(text[at])
+    if 0xDC80 <= what <= 0xDCFF:
+        reason = f"the byte 0x{what - 0xDC00:02X}, character {at + 1} of {shown(known)}, is not UTF-8"
+        return Mismatch("data-utf8", reason, help="save the file as UTF-8")
+    return Mismatch("data-utf8", f"`\\u{what:04x}`, character {at + 1} of {shown(known)}, is half a character")
 
 
 _BOOLS: Final = {"true": True, "false": False, "1": True, "0": False}

@@ -196,6 +196,13 @@ def test_declarations() -> None:
     assert (output.name, output.output, output.type, output.by) == ("o", True, None, "t")
 
 
+def test_outputs_whose_kind_is_left_out() -> None:
+    program = parse("output v: select x from s; output w(a): select x from v; u: select a from w;")
+    assert [(decl.name, decl.output, decl.kind) for decl in program.decls] == [
+        ("v", True, "query"), ("w", True, "query"), ("u", False, "query"),
+    ]  # fmt: skip
+
+
 def test_words_of_windows_and_of_declarations_are_names_elsewhere() -> None:
     program = parse(
         "range: {rows: int; now: int} stream by rows; output: relation = select now, rows from range[now];"

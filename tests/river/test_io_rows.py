@@ -267,16 +267,47 @@ def test_an_error_reads_well() -> None:
             "a\n1700000000\n",
             t.TIME,
             "field `a`: '1700000000' is not a time",
-            "write it as in `2024-01-31 12:00:00`",
+            "a number does not say what it counts: read it as an `int`, and make a time of that",
+        ),
+        ("a\n1/2/06\n", t.TIME, "field `a`: '1/2/06' is not a time", "write it as in `2024-01-31 12:00:00`"),
+        (
+            b"a\nn\xe9e\n",
+            STRING,
+            "field `a`: the byte 0xE9, character 2 of 'n\ufffde', is not UTF-8",
+            "save the file as UTF-8",
         ),
         ("A\n1\n", I64, "there is no column `a`", "did you mean `A`?"),
+        (
+            "a\tb\n1\t2\n",
+            AB,
+            "there is one column: tabs separate its names",
+            "the format is `tsv`: name the file so, or say it by `--in-format`",
+        ),
+        (
+            "x; b\n1; 2\n",
+            AB,
+            "there is one column: `;` separate its names",
+            "put commas in their places, or tabs, and name the file `.tsv`",
+        ),
     ],
 )
-def test_types_are_told_in_words(text: str, type_: t.Type, reason: str, help_line: str | None) -> None:
+def test_types_are_told_in_words(
+    text: str | bytes, type_: t.Type, reason: str, help_line: str | None
+) -> None:
     with pytest.raises(Rejected) as caught:
-        read(text, t.Record((("a", type_),)))
+        read(text, type_ if isinstance(type_, t.Record) else t.Record((("a", type_),)))
     (found,) = caught.value.diagnostics
     assert (found.message, found.help) == (reason, help_line)
+
+
+def test_what_is_missing_in_json_is_told_in_its_words() -> None:
+    with pytest.raises(Rejected) as caught:
+        read('{"a": null, "b": "x"}', AB, "jsonl")
+    (found,) = caught.value.diagnostics
+    assert found.message == "field `a`: is `null`, and its type is not optional"
+    assert found.help == "a type with `?` takes what is missing"
+    with pytest.raises(Rejected, match=r"`\\ud800`, character 2 of 'x\ufffd', is half a character"):
+        read('{"a": 1, "b": "x\\ud800"}', AB, "jsonl")
 
 
 def test_rows_around_errors_keep_their_order() -> None:
