@@ -203,7 +203,14 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
     def asked_named(self, tree: Tree[Token], args: Args) -> c.Decl:
         output, name, query = args
         return c.Decl(
-            str(name), None, "query", None, query, output is not None, self.token_span(name), span=self.span(tree)
+            str(name),
+            None,
+            "query",
+            None,
+            query,
+            output is not None,
+            self.token_span(name),
+            span=self.span(tree),
         )
 
     def asked_columns(self, tree: Tree[Token], args: Args) -> c.Decl:

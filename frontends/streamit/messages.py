@@ -6,6 +6,9 @@ firing n + k: by a receiver downstream before its first firing that depends on t
 the last firing on which that firing depends. So one list of messages belongs to each firing of the receiver, and it is known
 how many lists are complete after each firing of the sender. Splitters and joiners pass single items on.
 
+Only what lies between the two counts: a filter elsewhere may take and give as many items as it likes. Where some do, there is no
+steady state of the whole, but one of each part of the graph in which all rates are fixed.
+
 Paper: Thies, Karczmarek, Sermulins, Rabbah, Amarasinghe, Teleport Messaging for Distributed Stream Programs (PPoPP 2005, with
 the timing of messages upstream of its revision of 2006).
 """
@@ -14,7 +17,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
+from fractions import Fraction
 from itertools import accumulate, pairwise
+from math import lcm
 from typing import TYPE_CHECKING, assert_never
 
 from frontends.streamit import typed as ty
@@ -30,6 +35,7 @@ if TYPE_CHECKING:
 
     from river.lang import types as t
     from river.report import Report
+    from river.source import Span
 
 LONGEST = 1 << 16
 """Firings after which the way of two filters must repeat itself."""
@@ -100,6 +106,8 @@ class _Messages:
     def __attrs_post_init__(self) -> None:
         self.network = _Counts()
         self.network.wire(self.graph)
+        if not self.firings:
+            self.firings = self.network.firings()
 
     def channels(self) -> tuple[ty.Channel, ...]:
         """A channel for each sender, portal and receiver, in the order of the graph."""
@@ -123,9 +131,6 @@ class _Messages:
     ) -> ty.Channel:
         """The messages of one filter to another."""
         span = sends[0].span
-        if not self.firings:
-            message = "there are messages only where all filters take and give fixed numbers of items"
-            raise self.report.error("streamit-latency", message, span)
         names = paths(self.graph)
         if sender is receiver:
             message = f"`{names[id(sender)]}` would send messages to itself"
@@ -136,6 +141,7 @@ class _Messages:
             why = "feed one another" if down else "stand side by side"
             message = f"{who} {why}: no firing of one says when the other has come as far"
             raise self.report.error("streamit-latency", message, span)
+        self.fixed(sender, receiver, span, down=down)
         latencies = {send.number: self.latency(send, sender, down=down) for send in sends}
         least = min(latencies.values())
         way = self.way(sender, receiver) if down else self.way(receiver, sender)
@@ -165,6 +171,28 @@ class _Messages:
         rows = {number: row[:whole] for number, row in rows.items() if any(row)}
         return ty.Channel(sender, portal, receiver, counts[0], gives[:whole], period, rows, span=span)
 
+    def fixed(self, sender: ty.Node, receiver: ty.Node, span: Span | None, *, down: bool) -> None:
+        """Refuses filters between which some rate differs from firing to firing, and receivers that ask for their items."""
+        upper, lower = (sender, receiver) if down else (receiver, sender)
+        numbers = self.network.numbers
+        names = paths(self.graph)
+        way = self.network.between(numbers[id(upper)], numbers[id(lower)])
+        open_ = next((each for each in self.network.open if {each.giver, each.taker} <= way), None)
+        if open_ is not None:
+            node = next(node for node in self.nodes if numbers[id(node)] == open_.cause)
+            gives = "gives" if open_.cause == open_.giver else "takes"
+            ends = f"`{names[id(upper)]}` and `{names[id(lower)]}`"
+            message = f"between {ends} all filters must take and give fixed numbers of items"
+            help_line = f"`{names[id(node)]}` {gives} another number at each firing, or does not say how many"
+            raise self.report.error("streamit-latency", message, span, help_line)
+        if receiver.rates.asks or (receiver.first is not None and receiver.first.asks):
+            message = (
+                f"`{names[id(receiver)]}` takes as many items as it asks for: such a filter is told nothing"
+            )
+            raise self.report.error(
+                "streamit-latency", message, span, "put a filter with a fixed `pop` behind it"
+            )
+
     def latency(self, send: ty.Send, sender: ty.Node, *, down: bool) -> int:
         """The least latency of a message that can be."""
         if send.least is None or send.most is None:
@@ -184,6 +212,8 @@ class _Messages:
     def way(self, upper: ty.Node, lower: ty.Node) -> _Dependence | None:
         """SDEP of two filters."""
         key = id(upper), id(lower)
+        if not self.firings.keys() >= set(key):
+            return None
         if key not in self.ways:
             period, shift = self.firings[id(lower)], self.firings[id(upper)]
             found = self.network.dependence(upper, lower, period, shift)
@@ -302,6 +332,11 @@ class _FilterEnd:
         """After how many it does the same again."""
         return 1
 
+    @property
+    def share(self) -> Fraction:
+        """Items at each, on the average."""
+        return Fraction(self.end.each)
+
 
 @frozen
 class _TurnEnd:
@@ -325,6 +360,11 @@ class _TurnEnd:
         turns, rest = divmod(items - 1, self.weight)
         return turns * self.turn + self.before + rest + 1
 
+    @property
+    def share(self) -> Fraction:
+        """Items of this queue among all, on the average."""
+        return Fraction(self.weight, self.turn)
+
 
 _ITEM = _TurnEnd(1, 0, 1)
 
@@ -338,7 +378,18 @@ class _Queue:
     waiting: int = 0
 
 
-_Port = tuple[int, "_FilterEnd | _TurnEnd"]
+@frozen
+class _OpenQueue:
+    """A queue into which a filter gives, or from which it takes, another number of items at each firing: `cause`."""
+
+    giver: int
+    taker: int
+    cause: int
+
+
+_Port = tuple[
+    int, "_FilterEnd | _TurnEnd | None"
+]  # None: no number says how many items a firing takes or gives
 
 
 @define
@@ -348,6 +399,7 @@ class _Counts:
     parts: int = 0
     numbers: dict[int, int] = field(factory=dict[int, int])  # identity of a filter to its number
     queues: list[_Queue] = field(factory=list[_Queue])
+    open: list[_OpenQueue] = field(factory=list[_OpenQueue])
 
     def part(self) -> int:
         """A new part."""
@@ -356,8 +408,13 @@ class _Counts:
 
     def tie(self, giver: _Port | None, taker: _Port | None, waiting: int = 0) -> None:
         """A queue, where both ends are there."""
-        if giver is not None and taker is not None:
-            self.queues.append(_Queue(*giver, *taker, waiting))
+        if giver is None or taker is None:
+            return
+        (before, gives), (after, takes) = giver, taker
+        if gives is None or takes is None:
+            self.open.append(_OpenQueue(before, after, before if gives is None else after))
+        else:
+            self.queues.append(_Queue(before, gives, after, takes, waiting))
 
     def wire(self, graph: ty.Graph) -> tuple[_Port | None, _Port | None]:
         """The ends at which a part takes and gives."""
@@ -365,10 +422,12 @@ class _Counts:
             case ty.Node(rates=rates, first=first):
                 number = self.numbers[id(graph)] = self.part()
                 begun = (None, 0) if first is None else (first.pop, first.peek)
-                taker = _FilterEnd(End(number, rates.pop, rates.peek, *begun))
-                giver = _FilterEnd(
-                    End(number, rates.push or 0, first=None if first is None else first.push or 0)
-                )
+                asks = rates.asks or (first is not None and first.asks)
+                taker = None if asks else _FilterEnd(End(number, rates.pop, rates.peek, *begun))
+                pushes = (rates.push, 0 if first is None else first.push)
+                giver = None
+                if pushes[0] is not None and pushes[1] is not None:
+                    giver = _FilterEnd(End(number, pushes[0], first=None if first is None else pushes[1]))
                 return (
                     None if graph.input == ty.VOID else (number, taker),
                     None if graph.output == ty.VOID else (number, giver),
@@ -422,24 +481,57 @@ class _Counts:
 
     def upstream(self, upper: ty.Node, lower: ty.Node) -> bool:
         """Whether items go from one filter to another."""
-        goal, start = self.numbers[id(upper)], self.numbers[id(lower)]
-        seen, stack = {start}, [start]
-        while stack:
-            at = stack.pop()
-            before = [queue.giver for queue in self.queues if queue.taker == at]
-            if goal in before:
-                return True
-            stack += set(before) - seen
-            seen.update(before)
-        return False
+        return bool(self.between(self.numbers[id(upper)], self.numbers[id(lower)]))
+
+    def between(self, upper: int, lower: int) -> set[int]:
+        """The parts on all ways from one part to another, both included; none if there is no way."""
+        pairs = [(queue.giver, queue.taker) for queue in (*self.queues, *self.open)]
+        return _reached(upper, pairs) & _reached(lower, [(after, before) for before, after in pairs])
+
+    def firings(self) -> dict[int, int]:
+        """How often each filter fires while all parts that are tied to it by fixed rates come to be as they were, by identity.
+
+        Where there is no such number, because items would pile up, that filter is left out.
+        """
+        tied: dict[
+            int, list[tuple[int, Fraction]]
+        ] = {}  # to parts, and what they count for each that this one counts
+        turns = [1] * self.parts  # a splitter, which counts items, goes round in whole turns
+        for queue in self.queues:
+            given, taken = queue.gives.share, queue.takes.share
+            turns[queue.giver] = lcm(turns[queue.giver], queue.gives.turn)
+            turns[queue.taker] = lcm(turns[queue.taker], queue.takes.turn)
+            if given and taken:
+                tied.setdefault(queue.giver, []).append((queue.taker, given / taken))
+                tied.setdefault(queue.taker, []).append((queue.giver, taken / given))
+        found: dict[int, int] = {}
+        seen: set[int] = set()
+        for number in self.numbers.values():
+            if number in seen:
+                continue
+            shares = {number: Fraction(1)}
+            stack = [number]
+            while stack:
+                at = stack.pop()
+                for other, share in tied.get(at, ()):
+                    if other not in shares:
+                        shares[other] = shares[at] * share
+                        stack.append(other)
+            seen |= shares.keys()
+            if all(shares[other] == shares[at] * share for at in shares for other, share in tied.get(at, ())):
+                whole = lcm(*((share / turns[at]).denominator for at, share in shares.items()))
+                found.update((at, int(share * whole)) for at, share in shares.items())
+        return {key: found[number] for key, number in self.numbers.items() if number in found}
 
     # -- what is needed
 
     def dependence(self, upper: ty.Node, lower: ty.Node, period: int, shift: int) -> _Dependence | None:
         """SDEP, firing by firing until all parts that matter go on in turns; None if that is never."""
         goal, start = self.numbers[id(upper)], self.numbers[id(lower)]
+        way = self.between(goal, start)
+        queues = [queue for queue in self.queues if {queue.giver, queue.taker} <= way]
         into: dict[int, list[_Queue]] = {}
-        for queue in self.queues:
+        for queue in queues:
             into.setdefault(queue.taker, []).append(queue)
         counts = [0] * self.parts
         table: list[int] = []
@@ -451,7 +543,7 @@ class _Counts:
                     return None
                 table.append(counts[goal])
             ends.append(list(counts))
-            if len(ends) > 2 and table[-1] - table[-1 - period] == shift and self.repeats(*ends[-3:]):
+            if len(ends) > 2 and table[-1] - table[-1 - period] == shift and _repeats(queues, *ends[-3:]):
                 return _Dependence(tuple(table), period, shift)
         return None
 
@@ -469,29 +561,11 @@ class _Counts:
                     waiting.append(queue.giver)
         return True
 
-    def repeats(self, first: Sequence[int], second: Sequence[int], third: Sequence[int]) -> bool:
-        """Whether all parts that count at all do the same in a period as in the one before, in whole turns, and so for ever."""
-        steps = [after - before for before, after in zip(second, third, strict=True)]
-        if steps != [after - before for before, after in zip(first, second, strict=True)]:
-            return False
-        moving = [i for i, count in enumerate(third) if count]
-        if any(first[i] < 2 for i in moving):
-            return False
-        for queue in self.queues:
-            step, back = steps[queue.taker], steps[queue.giver]
-            if third[queue.taker]:
-                if step % queue.takes.turn or back % queue.gives.turn:
-                    return False
-                items = queue.takes.needed(third[queue.taker]) - queue.takes.needed(second[queue.taker])
-                if queue.gives.given(third[queue.giver]) - queue.gives.given(second[queue.giver]) != items:
-                    return False
-        return True
-
     # -- what can be
 
     def short(self, firings: Mapping[int, int], rounds: int) -> set[int]:
         """The filters that cannot fire as often as in so many steady states, whatever comes first."""
-        filters = {number: firings[key] for key, number in self.numbers.items()}
+        filters = {number: firings[key] for key, number in self.numbers.items() if key in firings}
         demand = [0] * self.parts
         into: dict[int, list[_Queue]] = {}
         out: dict[int, list[_Queue]] = {}
@@ -514,6 +588,40 @@ class _Counts:
                 counts[at] = able
                 waiting.extend(queue.taker for queue in out.get(at, ()))
         return {number for number in filters if counts[number] < demand[number]}
+
+
+def _repeats(
+    queues: Iterable[_Queue], first: Sequence[int], second: Sequence[int], third: Sequence[int]
+) -> bool:
+    """Whether all parts that count at all do the same in a period as in the one before, in whole turns, and so for ever."""
+    steps = [after - before for before, after in zip(second, third, strict=True)]
+    if steps != [after - before for before, after in zip(first, second, strict=True)]:
+        return False
+    moving = [i for i, count in enumerate(third) if count]
+    if any(first[i] < 2 for i in moving):
+        return False
+    for queue in queues:
+        step, back = steps[queue.taker], steps[queue.giver]
+        if third[queue.taker]:
+            if step % queue.takes.turn or back % queue.gives.turn:
+                return False
+            items = queue.takes.needed(third[queue.taker]) - queue.takes.needed(second[queue.taker])
+            if queue.gives.given(third[queue.giver]) - queue.gives.given(second[queue.giver]) != items:
+                return False
+    return True
+
+
+def _reached(start: int, pairs: Iterable[tuple[int, int]]) -> set[int]:
+    """All that can be reached from a part, itself included."""
+    further: dict[int, list[int]] = {}
+    for before, after in pairs:
+        further.setdefault(before, []).append(after)
+    found, stack = {start}, [start]
+    while stack:
+        new = set(further.get(stack.pop(), ())) - found
+        found |= new
+        stack += new
+    return found
 
 
 def _able(takes: _FilterEnd | _TurnEnd, there: int, least: int, most: int) -> int:

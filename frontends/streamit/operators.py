@@ -76,13 +76,17 @@ def operators(
 
 @frozen
 class _Trial:
-    """The names of what a try changes: copies of fields, how many items it took, what it gives, if too few, what it prints."""
+    """The names of what a try changes.
+
+    They are copies of fields, how many items it took, what it gives, if too few, what it prints, the messages for each portal.
+    """
 
     own: Mapping[str, str]
     at: str
     given: str
     short: str
     printed: str
+    sent: Mapping[str, str]
 
 
 @define
@@ -434,7 +438,7 @@ class _Form:
         """Makes the function that tries a firing on a list of items, and gives its name."""
         served = self.serving(setting, work, items)
         name = fresh("try", {*self.functions.values(), *(fn.name for fn in self.streaming), *RESERVED})
-        self.streaming.append(tried(served, name, work, printing=self.printing))
+        self.streaming.append(tried(served, name, work, self.sends, printing=self.printing))
         return name
 
     def trial(self, setting: FilterScope, works: Sequence[ty.Work]) -> _Trial:
@@ -442,7 +446,11 @@ class _Form:
         taken = {*setting.taken, *RESERVED}
         own = {x: fresh(f"{x}_0", taken) for x in self.usage.changed([each.body for each in works])}
         taken |= set(own.values())
-        return _Trial(own, *(fresh(x, taken) for x in ("at", "given", "short", "printed")))
+        sent: dict[str, str] = {}
+        for portal in self.sends:
+            sent[portal] = fresh("sent", taken)
+            taken.add(sent[portal])
+        return _Trial(own, *(fresh(x, taken) for x in ("at", "given", "short", "printed")), sent=sent)
 
     def declared(self, trial: _Trial, gives: s.TypeExpr) -> list[s.Stmt]:
         """What a try changes: copies of the state, and nothing taken or given so far."""
@@ -455,6 +463,9 @@ class _Form:
             found.append(s.VarDecl(name, self.type(self.field_type(x)), s.Var(self.names[x])))
         if self.printing:
             found.append(s.VarDecl(trial.printed, s.TypeName("string"), s.String("")))
+        for portal, name in trial.sent.items():
+            kind = message_list(self.setting(self.functions), self.sends[portal].portal)
+            found.append(s.VarDecl(name, kind, s.ListValue(())))
         return found
 
     def trying(self, trial: _Trial, name: str, work: ty.Work) -> s.Stmt:
@@ -463,6 +474,7 @@ class _Form:
         fields = self.usage.touched((work.body,))
         args += [s.Name(trial.own[x]) if x in trial.own else self.kept(x) for x in fields]
         args += [s.Name(trial.printed)] if self.printing else []
+        args += map(s.Name, trial.sent.values())
         return s.If(s.Unary("not", s.Call(name, tuple(args))), s.Block((s.Break(),)), None)
 
     def next_firing(self, trial: _Trial, work: ty.Work, tries: Sequence[s.Stmt]) -> list[s.Stmt]:
@@ -470,20 +482,37 @@ class _Form:
         at = s.Name(trial.at)
         none = s.Trap("a firing took no item, and would go on for ever", span=work.span)
         usual: list[s.Stmt] = [tries[0], s.If(s.Binary("==", at, s.Int(0)), s.Block((none,)), None)]
+        usual += self.counted(trial, work, [use.node.rates for use in self.uses])
         if not self.asks_first:
             return usual
         if work.pop is not None:  # the rest is dropped
             pop = self.rate([use.node.rates.pop for use in self.uses], "pop")
             more = s.Trap("a firing took more items than its `pop` rate", span=work.pop.span)
-            usual[1:] = [s.If(s.Binary(">", at, pop), s.Block((more,))), s.Assign(at, pop)]
+            usual[1:2] = [s.If(s.Binary(">", at, pop), s.Block((more,))), s.Assign(at, pop)]
         begun = s.Var(self.begun)
-        return [s.If(begun, s.Block(tuple(usual)), s.Block((tries[1],))), s.Assign(begun, s.Bool(True))]
+        first, rates = (
+            self.filter.prework,
+            [use.node.first for use in self.uses if use.node.first is not None],
+        )
+        once = (tries[1], *(() if first is None else self.counted(trial, first, rates)))
+        return [s.If(begun, s.Block(tuple(usual)), s.Block(once)), s.Assign(begun, s.Bool(True))]
+
+    def counted(self, trial: _Trial, work: ty.Work, rates: Sequence[ty.Rates]) -> list[s.Stmt]:
+        """Sees that a firing has given as many items as is stated."""
+        pushes = [each.push for each in rates if each.push is not None]
+        if work.push is None or self.filter.output == ty.VOID or len(pushes) < len(rates):
+            return []
+        wanted = self.hole_for("push", tuple(map(number, pushes)))
+        wrong = s.Trap("a firing gave more or fewer items than its `push` rate", span=work.push.span)
+        given = s.Call("len", (s.Name(trial.given),))
+        return [s.If(s.Binary("!=", given, wanted), s.Block((wrong,)))]
 
     def kept_of(self, trial: _Trial) -> list[s.Stmt]:
         """What a try that found enough leaves: the state, the items behind it, and what it gives."""
         waiting = s.Var(self.waiting)
         found: list[s.Stmt] = [s.Assign(s.Var(self.names[x]), s.Name(name)) for x, name in trial.own.items()]
         found.append(s.Assign(waiting, s.Call("drop_first", (waiting, s.Name(trial.at)))))
+        found += [s.Emit(message_port(portal), s.Name(name)) for portal, name in trial.sent.items()]
         if self.filter.output != ty.VOID:
             each = s.Block((s.Emit("y", s.Name("each")),))
             found.append(s.For(None, ("each",), s.Name(trial.given), each))

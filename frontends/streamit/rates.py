@@ -440,7 +440,7 @@ def rates(filter_: ty.Filter, work: ty.Work, values: Mapping[str, Any], report: 
         (pop is None and effect.pops[0] != effect.pops[1]) or (effect.need is None and (same or pop is None))
     ):
         least = max(1, effect.pops[0])
-        return ty.Rates(least, least, None, asks=True)
+        return ty.Rates(least, least, stated.pushes(push, effect.pushes), asks=True)
     if pop is None:
         if effect.pops[0] != effect.pops[1]:
             raise stated.unknown("pop")
@@ -449,10 +449,7 @@ def rates(filter_: ty.Filter, work: ty.Work, values: Mapping[str, Any], report: 
         raise stated.wrong("streamit-pop-rate", "pop", pop, effect.pops)
     elif effect.pops[1] is not None and effect.pops[1] < pop:
         stated.fewer(pop, effect.pops)
-    if push is None:
-        push = effect.pushes[0] if effect.pushes[0] == effect.pushes[1] and not work.free else None
-    elif not _allowed(push, effect.pushes):
-        raise stated.wrong("streamit-push-rate", "push", push, effect.pushes)
+    push = stated.pushes(push, effect.pushes)
     if peek is None:
         read_off = work.pop is None or work.asks
         if effect.need is None and read_off:
@@ -486,6 +483,14 @@ class _Stated:
             said = "cannot be computed" if value is None else f"is {value}"
             raise self.report.error("streamit-rate", f"the {word} rate {said}", expr.span)
         return value
+
+    def pushes(self, rate: int | None, found: Count) -> int | None:
+        """How many items a firing gives, from the rate that is written and what the code says; None if that differs."""
+        if rate is None:
+            return found[0] if found[0] == found[1] and not self.work.free else None
+        if not _allowed(rate, found):
+            raise self.wrong("streamit-push-rate", "push", rate, found)
+        return rate
 
     def unknown(self, word: str) -> Exception:
         """The error that a rate must be written."""

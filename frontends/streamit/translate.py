@@ -17,7 +17,7 @@ from river.lang import types as t
 from river.lang.scope import expression
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from river.source import Span
 
@@ -99,7 +99,9 @@ class Writer(ExpressionWriter):
             more = s.Binary(">", s.Name(self.cursor.counter), self.cursor.limit)
             text = "a firing took more items than its `pop` rate"
             self.put(s.If(more, s.Block((s.Trap(text, span=self.cursor.limit.span),))))
-        if self.printed is not None and self.asking is None:
+        if self.asking is not None:
+            return  # who tries the firing sends, if it succeeds
+        if self.printed is not None:
             self.put(s.Emit("print", self.printed))
         for portal, messages in self.sent.items():
             self.put(s.Emit(message_port(portal), messages))
@@ -128,6 +130,13 @@ class Writer(ExpressionWriter):
         parts = tuple(s.FieldValue(label, values.get(label) or s.Call("zero", ())) for label in labels)
         record = s.RecordValue(parts, span=item.span)
         self.put(s.Do(s.Call("push", (self.sent[item.portal.name], record), span=item.span), span=item.span))
+
+    def listed(self, portal: str, send: ty.Send, params: list[s.Param]) -> None:
+        """One more parameter: the list to which messages to a portal are added."""
+        own = self.unused("sent")
+        self.sent[portal] = s.Name(own)
+        self.variable.add(own)
+        params.append(s.Param(own, message_list(self.setting, send.portal), ref=True))
 
     def hear(self, message: ty.Message, lists: s.Expr) -> None:
         """Handles the messages of a list, one after the other."""
@@ -365,10 +374,7 @@ def function(setting: FilterScope, helper: ty.Helper) -> s.Fn:
     for send in usage.sends((body,)):
         portal = send.portal.name
         if portal in setting.sent and portal not in writer.sent:
-            own = writer.unused("sent")
-            writer.sent[portal] = s.Name(own)
-            writer.variable.add(own)
-            params.append(s.Param(own, message_list(setting, send.portal), ref=True))
+            writer.listed(portal, send, params)
     writer.statements(body.items)
     if helper.result != ty.VOID and any(isinstance(item, ty.While | ty.For) for item in body.items[-1:]):
         writer.put(s.Return(zero(helper.result)))  # behind a loop that only `return` leaves
@@ -420,8 +426,13 @@ def _asking(setting: FilterScope, writer: Writer) -> tuple[Cursor, list[s.Param]
     ]
 
 
-def tried(setting: FilterScope, name: str, work: ty.Work, *, printing: bool) -> s.Fn:
-    """A firing that asks for its items, as a function that says whether there were enough."""
+def tried(
+    setting: FilterScope, name: str, work: ty.Work, sends: Mapping[str, ty.Send], *, printing: bool
+) -> s.Fn:
+    """A firing that asks for its items, as a function that says whether there were enough.
+
+    `sends`: a message for each portal to which somebody listens.
+    """
     usage, body = setting.usage, work.body
     writer = Writer(setting, {}, frozenset(updated(body)))
     writer.cursor, params = _asking(setting, writer)
@@ -437,6 +448,8 @@ def tried(setting: FilterScope, name: str, work: ty.Work, *, printing: bool) -> 
         writer.printed = s.Name(own)
         writer.variable.add(own)
         params.append(s.Param(own, s.TypeName("string"), ref=True))
+    for portal, send in sends.items():
+        writer.listed(portal, send, params)
     writer.exit = s.Return(s.Bool(True))
     writer.statements(body.items)
     if not ends(body):

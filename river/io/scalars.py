@@ -96,7 +96,9 @@ def wrong(value: object, type_: Type) -> Mismatch:
     """The mismatch of a value that is of another kind than `type_`."""
     if value is None:
         return Mismatch(
-            "data-type", "is `null`, and its type is not optional", help="a type with `?` takes what is missing"
+            "data-type",
+            "is `null`, and its type is not optional",
+            help="a type with `?` takes what is missing",
         )
     blank = isinstance(value, str) and value != value.strip()
     hint = "there are blanks around it" if blank else None
@@ -200,7 +202,9 @@ def _not_utf8(text: str, at: int) -> Mismatch:
     if 0xDC80 <= what <= 0xDCFF:
         reason = f"the byte 0x{what - 0xDC00:02X}, character {at + 1} of {shown(known)}, is not UTF-8"
         return Mismatch("data-utf8", reason, help="save the file as UTF-8")
-    return Mismatch("data-utf8", f"`\\u{what:04x}`, character {at + 1} of {shown(known)}, is half a character")
+    return Mismatch(
+        "data-utf8", f"`\\u{what:04x}`, character {at + 1} of {shown(known)}, is half a character"
+    )
 
 
 _BOOLS: Final = {"true": True, "false": False, "1": True, "0": False}

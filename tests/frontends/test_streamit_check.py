@@ -590,6 +590,13 @@ void->void pipeline Main { portal<F> p; add In; PARTS add Out; BUILD }
             "p.set(3);",
             {"PARTS": "add F to p; add int->int filter { work pop 1 push * { push(pop()); } }; add S(p);"},
         ),
+        (
+            "streamit-latency",
+            "p.set(3);",
+            {
+                "PARTS": "add S(p); add int->int filter { work pop * push 1 { if (pop() > 0) pop(); push(pop()); } }; add F to p;"
+            },
+        ),
     ],
 )
 def test_messages_that_cannot_be(code: str, at: str | None, given: dict[str, str]) -> None:
@@ -600,6 +607,18 @@ def test_messages_that_cannot_be(code: str, at: str | None, given: dict[str, str
     found = refused(text)
     assert [d.code for d in found] == [code]
     assert at is None or (found[0].span is not None and found[0].span.text == at)
+
+
+def test_rates_that_differ_between_sender_and_receiver_are_told() -> None:
+    text = """
+    int->int filter F { int x; work pop * push 1 { if (pop() > x) pop(); push(pop()); } handler set(int y) { x = y; } }
+    int->int filter S(portal<F> p) { work pop 1 push * { p.set(1); for (int i = pop(); i > 0; i--) push(i); } }
+    int->int pipeline Main { portal<F> p; PARTS }
+    """
+    (found,) = refused(text.replace("PARTS", "add S(p); add F to p;"))
+    assert found.help == "`Main/S` gives another number at each firing, or does not say how many"
+    (found,) = refused(text.replace("PARTS", "add F to p; add S(p);"))
+    assert found.message == "`Main/F` takes as many items as it asks for: such a filter is told nothing"
 
 
 def test_filters_that_wait_for_each_other_to_speak_are_told() -> None:

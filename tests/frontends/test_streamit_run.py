@@ -919,6 +919,83 @@ def test_messages_are_handled_by_the_item(parts: str, latency: str, changed: int
     assert found == [str(n + 100 * (n >= changed)) for n in range(len(found))]
 
 
+PACKETS = """
+int->int filter Parse(portal<Scale> p) {
+  int sum;
+  int body(int n) {
+    int s = 0;
+    for (int i = 0; i < n; i++) { int x = pop(); if (x < 0) p.by(-x) LATENCY; s += x; }
+    return s;
+  }
+  work pop * push 2 {
+    int n = pop();
+    if (n > 2) p.by(n);
+    int s = body(n);
+    sum += s;
+    push(s); push(sum);
+  }
+}
+int->int filter Scale { int k = 1; work pop 1 push 1 { push(k * pop()); } handler by(int x) { k = 10 * k + x; } }
+int->int filter Some { work pop 1 push * { int n = pop(); for (int i = 0; i < n % 3; i++) push(n); } }
+int->int pipeline Main { portal<Scale> p; PARTS }
+"""
+
+
+@pytest.mark.parametrize(
+    ("parts", "latency", "expected"),
+    [
+        (
+            "add Parse(p); add Scale to p;",
+            "[0:0]",
+            [3, 3, 91, 130, *(134 * n for n in (1, 11, 0, 11, 1, 12, 2, 14, 5, 19))],
+        ),
+        (
+            "add Parse(p); add Scale to p;",
+            "@ 1",
+            [3, 3, 91, 130, 13, 143, *(134 * n for n in (0, 11, 1, 12, 2, 14, 5, 19))],
+        ),
+        ("add Parse(p); add Scale to p;", "@ -2", None),
+        (
+            (
+                "add Parse(p); add splitjoin { split roundrobin(2); add Scale to p; add Identity<int>; join roundrobin(2); } "
+                "add Some;"
+            ),
+            "",
+            None,
+        ),
+        ("add Some; add Parse(p); add Scale to p; add Some;", "[1:3]", None),
+    ],
+)
+def test_who_tells_others_may_take_what_it_asks_for(
+    parts: str, latency: str, expected: list[int] | None
+) -> None:
+    """What stands between the two has fixed rates; a firing that is tried too early has said nothing."""
+    text = PACKETS.replace("PARTS", parts).replace("LATENCY", latency)
+    found = output(text, [1, 3, 3, 1, 2, 4, 2, -4, 5, 0, 1, 1, 1, 2, 2, 2, 3])
+    assert found == expected if expected is not None else len(found) > 4
+
+
+def test_messages_go_up_where_rates_differ_elsewhere() -> None:
+    text = """
+    int->int filter Skip { work pop * push 1 { int n = pop(); while (n > 5) n = pop(); push(n); } }
+    int->int filter Add { int by; work pop 1 push 1 { push(pop() + by); } handler set(int x) { by += x; } }
+    int->int filter Watch(portal<Add> p) { work pop 2 push 2 { if (peek(0) == 2) p.set(10) [1:1]; push(pop()); push(pop()); } }
+    int->int filter Some { work pop 1 push * { int n = pop(); for (int i = 0; i < n % 4; i++) push(n); } }
+    int->int pipeline Main { portal<Add> p; add Skip; add Add to p; add Watch(p); add Some; }
+    """
+    assert output(text, [7, 1, 2, 8, 9, 2, 3, 3, 1, 9, 1, 1, 1]) == [1, 2, 2, 2, 2, *[3] * 6, 1, *[11] * 6]
+
+
+def test_firings_that_take_what_they_ask_for_give_what_is_stated() -> None:
+    text = (
+        "int->int filter F { work pop * push 2 { int n = pop(); for (int i = 0; i < n; i++) push(pop()); } }"
+    )
+    assert output(text, [2, 5, 6, 2, 7, 8]) == [5, 6, 7, 8]
+    for backend in BACKENDS:
+        with pytest.raises(Rejected, match="a firing gave more or fewer items than its `push` rate"):
+            river.compile(text, lang="streamit").run({"input": [2, 5, 6, 1, 7, 8]}, backend=backend)
+
+
 def test_items_behind_a_joiner_depend_on_all_that_it_passed_on_before() -> None:
     """The n-th item of `Last` is no item of `Tell`'s, but comes behind the one of its firing n - 1: SDEP(n) = n - 1."""
     text = """

@@ -948,6 +948,34 @@ FRONTENDS: Final = (
         "tests/frontends/test_sawzall_program.py::test_the_zone_of_a_program_is_that_of_its_text_else_of_the_environment",
     ),
     Mutant(
+        "tries-speak",
+        "a firing that is tried on too few items has sent its messages",
+        "frontends/streamit/operators.py",
+        """        args += map(s.Name, trial.sent.values())
+        return s.If(s.Unary("not", s.Call(name, tuple(args))), s.Block((s.Break(),)), None)""",
+        """        args += map(s.Name, trial.sent.values())
+        said = [s.Emit(message_port(portal), s.Name(sent)) for portal, sent in trial.sent.items()]
+        return s.If(s.Unary("not", s.Call(name, tuple(args))), s.Block((*said, s.Break())), None)""",
+        "tests/frontends/test_streamit_run.py::test_who_tells_others_may_take_what_it_asks_for",
+    ),
+    Mutant(
+        "stated-pushes",
+        "a firing that asks for its items may give more or fewer than it states",
+        "frontends/streamit/operators.py",
+        'return [s.If(s.Binary("!=", given, wanted), s.Block((wrong,)))]',
+        "return []",
+        "tests/frontends/test_streamit_run.py::test_firings_that_take_what_they_ask_for_give_what_is_stated",
+    ),
+    Mutant(
+        "splitters-go-round-by-halves",
+        "a splitter may stop within a turn when filters that fixed rates tie together are as they were",
+        "frontends/streamit/messages.py",
+        "whole = lcm(*((share / turns[at]).denominator for at, share in shares.items()))",
+        "whole = lcm(*(share.denominator for share in shares.values()))",
+        "tests/frontends/test_streamit_run.py::test_who_tells_others_may_take_what_it_asks_for",
+        raises="Rejected",
+    ),
+    Mutant(
         "one-branch-for-turns",
         "a branch stands for others though items of a turn wait behind them",
         "frontends/streamit/repeats.py",

@@ -384,9 +384,13 @@ class Filter(Actor):
     def ask(self, body: ty.Block, *, first: bool = False) -> bool:
         """A firing that asks for its items: as if nothing had been done, if there are not enough."""
         items, fields, given, texts = list(self.taken), copy(self.fields), len(self.given), len(self.texts)
+        fired, sent = self.fired, [list(channel.waiting) for channel in self.out]
         try:
             self.work(body, 0)
         except Short:
+            self.fired = fired
+            for channel, waiting in zip(self.out, sent, strict=True):
+                channel.waiting = waiting
             self.taken.clear()
             self.taken.extend(items)
             self.fields = fields
@@ -702,7 +706,7 @@ class Front(Filter):
         self.history.append(front)
         for _ in range(rates.pop):
             self.taken.popleft()
-        for _ in range(rates.push or 0):
+        for _ in range(1 if rates.push is None else rates.push):  # enough will come of what differs
             self.given.append(front)
 
 

@@ -423,6 +423,29 @@ int->int filter Ask(int most) {
 
 
 @pytest.mark.slow
+@settings(max_examples=int(os.environ.get("RIVER_CASES", "4")))
+@given(
+    st.composite(lambda draw: Graphs(draw).messages())(),
+    st.lists(words, min_size=20, max_size=60),
+    st.sampled_from((0, 1, 3)),
+)
+def test_messages_beside_firings_that_ask(text: str, items: list[int], most: int) -> None:
+    """Filters whose rates differ change nothing between sender and receiver: the three parts one after the other say the same."""
+    before = ASKER + f"int->int pipeline Main {{ add Ask({most}); }}"
+    behind = ASKER + f"int->int pipeline Main {{ add Ask({most // 2}); }}"
+    expected = items
+    for part in (before, text, behind):
+        typed = FRONTEND.check(FRONTEND.parse(Source("p.str", part)))
+        expected = direct.run(typed, {"input": expected})["output"]
+    whole = text.replace("pipeline Main", "pipeline Inner")
+    whole += f"{ASKER} int->int pipeline Main {{ add Ask({most}); add Inner; add Ask({most // 2}); }}"
+    compiled = river.compile(whole, lang="streamit")
+    for backend in ("multicore", "reference"):
+        found = compiled.run({"input": items}, backend=backend)["output"]
+        assert [row["value"] for row in found.to_pylist()] == expected
+
+
+@pytest.mark.slow
 @settings(max_examples=8)
 @given(programs(depth=1), st.lists(words, max_size=20), st.sampled_from((0, 1, 3, 7)))
 def test_firings_ask_for_what_they_need(text: str, items: list[int], most: int) -> None:
