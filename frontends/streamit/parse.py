@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from frontends.streamit import syntax as c
 from river.classes import evolve, frozen
 from river.diagnostics import Rejected
+from river.il.trees import walk
 from river.lang import syntax as s
 from river.lang.grammar import EXPR, LEXICAL, STMT, TYPES, compose, module
 from river.lang.parse import RESERVED, StmtBuilder
@@ -206,13 +207,13 @@ class StreamItBuilder(StmtBuilder):
 
     def helper(self, tree: Tree[Token], args: Args) -> c.Helper:
         type_, name, params, *rates, body = args
-        return c.Helper(type_, str(name), params, tuple(rates), body, span=self.span(tree))
+        return c.Helper(type_, str(name), _measured_by(params), tuple(rates), body, span=self.span(tree))
 
     def phase(self, tree: Tree[Token], args: Args) -> c.Helper:
         """A function that takes and gives items, as `work` was made of them before the language had functions."""
         name, params, *rates, body = args
         nothing = c.TypeName("void", span=self.token_span(name))
-        return c.Helper(nothing, str(name), params or (), tuple(rates), body, span=self.span(tree))
+        return c.Helper(nothing, str(name), _measured_by(params or ()), tuple(rates), body, span=self.span(tree))
 
     def handler(self, tree: Tree[Token], args: Args) -> c.Helper:
         name, params, body = args
@@ -526,3 +527,14 @@ _KINDS: dict[str, c.Kind] = {"pipeline": "pipeline", "splitjoin": "splitjoin", "
 
 def _statements(args: Args) -> tuple[c.Stmt, ...]:
     return tuple(a for a in args if a is not None)
+
+
+def _measured_by(params: tuple[c.Param, ...]) -> tuple[c.Param, ...]:
+    """Parameters whose sizes leave open what other parameters say: `int n, int[n] a` takes arrays of any size."""
+    names = {param.name for param in params}
+
+    def size(found: c.Expr | None) -> c.Expr | None:
+        known = found is None or not any(isinstance(n, s.Name) and n.name in names for n in walk(found))
+        return found if known else None
+
+    return tuple(evolve(p, type=evolve(p.type, sizes=tuple(map(size, p.type.sizes)))) for p in params)

@@ -707,6 +707,21 @@ def test_functions_take_arrays_of_any_size() -> None:
     assert output(text, [9, 4]) == [1403, 33, 301, 506, 903, 33, 401, 506]
 
 
+def test_arrays_of_functions_may_be_as_long_as_another_parameter_says() -> None:
+    text = """
+      helper Sums { int sum(int n, int[n] a) { int s = 0; for (int i = 0; i < n; i++) s += a[i]; return s; } }
+      int->int filter F(int n) {
+        int trace(int[n][n] m, int n) { int s = 0; for (int i = 0; i < n; i++) s += m[i][i]; return s; }
+        work pop 1 push 3 {
+          int[3] a = {pop(), n, 5};
+          push(Sums.sum(2, a)); push(Sums.sum(1, {7})); push(trace({{1, a[0]}, {a[0], 2}}, 2));
+        }
+      }
+      int->int pipeline Main { add F(100); }
+    """
+    assert output(text, [9]) == [109, 7, 3]
+
+
 def test_braces_hold_what_is_wanted() -> None:
     text = """
       struct Point { float x; int[2] n; }
