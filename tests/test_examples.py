@@ -149,7 +149,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Example], dic
 
 
 def test_every_example_is_here() -> None:
-    """But for the radio that hops, which has no inputs and no end: tests/frontends/test_streamit_run.py."""
+    """But for the radio that hops, which has no inputs and no end: tests/frontends/test_streamit_messages.py."""
     assert {example.folder.name for example in TABLE} | {"frequency_hopping"} == {
         path.name for path in EXAMPLES.iterdir() if path.is_dir()
     }

@@ -912,7 +912,7 @@ FRONTENDS: Final = (
         "frontends/streamit/arithmetic.py",
         "return literal.value >= 1 << 31 and",
         "return literal.value >= 1 << 40 and",
-        "tests/frontends/test_streamit_run.py::test_a_number_too_large_for_an_int_is_a_float",
+        "tests/frontends/test_streamit_values.py::test_a_number_too_large_for_an_int_is_a_float",
         raises="Rejected",
     ),
     Mutant(
@@ -921,7 +921,7 @@ FRONTENDS: Final = (
         "frontends/streamit/expressions.py",
         "wide = t.F64 if call.name == name and any(",
         "wide = t.F64 if any(",
-        "tests/frontends/test_streamit_run.py::test_functions_of_c_for_floats_have_an_f_behind",
+        "tests/frontends/test_streamit_values.py::test_functions_of_c_for_floats_have_an_f_behind",
     ),
     Mutant(
         "signed-literals",
@@ -937,7 +937,7 @@ FRONTENDS: Final = (
         "frontends/streamit/functions.river",
         "if x < 0.0 { -(exact - x - exact) }",
         "if x < 0.0 { exact + x - exact }",
-        "tests/frontends/test_streamit_run.py::test_functions_of_c_that_are_computed[rint]",
+        "tests/frontends/test_streamit_values.py::test_functions_of_c_that_are_computed[rint]",
     ),
     Mutant(
         "zone-of-the-environment",
@@ -956,7 +956,7 @@ FRONTENDS: Final = (
         """        args += map(s.Name, trial.sent.values())
         said = [s.Emit(message_port(portal), s.Name(sent)) for portal, sent in trial.sent.items()]
         return s.If(s.Unary("not", s.Call(name, tuple(args))), s.Block((*said, s.Break())), None)""",
-        "tests/frontends/test_streamit_run.py::test_who_tells_others_may_take_what_it_asks_for",
+        "tests/frontends/test_streamit_rates.py::test_who_tells_others_may_take_what_it_asks_for",
     ),
     Mutant(
         "stated-pushes",
@@ -964,7 +964,7 @@ FRONTENDS: Final = (
         "frontends/streamit/operators.py",
         'return [s.If(s.Binary("!=", given, wanted), s.Block((wrong,)))]',
         "return []",
-        "tests/frontends/test_streamit_run.py::test_firings_that_take_what_they_ask_for_give_what_is_stated",
+        "tests/frontends/test_streamit_rates.py::test_firings_that_take_what_they_ask_for_give_what_is_stated",
     ),
     Mutant(
         "splitters-go-round-by-halves",
@@ -972,7 +972,7 @@ FRONTENDS: Final = (
         "frontends/streamit/messages.py",
         "whole = lcm(*((share / turns[at]).denominator for at, share in shares.items()))",
         "whole = lcm(*(share.denominator for share in shares.values()))",
-        "tests/frontends/test_streamit_run.py::test_who_tells_others_may_take_what_it_asks_for",
+        "tests/frontends/test_streamit_rates.py::test_who_tells_others_may_take_what_it_asks_for",
         raises="Rejected",
     ),
     Mutant(
@@ -1006,7 +1006,7 @@ FRONTENDS: Final = (
         "frontends/streamit/translate_expressions.py",
         'beyond = s.Binary(">=", counter,',
         'beyond = s.Binary(">", counter,',
-        "tests/frontends/test_streamit_run.py::test_a_firing_that_takes_too_much_is_a_trap",
+        "tests/frontends/test_streamit_rates.py::test_a_firing_that_takes_too_much_is_a_trap",
     ),
     Mutant(
         "words-that-the-grammar-has-elsewhere",
@@ -1023,7 +1023,7 @@ FRONTENDS: Final = (
         "frontends/streamit/translate_expressions.py",
         's.Binary(">=", place, size))',
         's.Binary(">", place, size))',
-        "tests/frontends/test_streamit_run.py::test_a_firing_that_looks_too_far_is_told_its_rate",
+        "tests/frontends/test_streamit_rates.py::test_a_firing_that_looks_too_far_is_told_its_rate",
     ),
     Mutant(
         "part-of-a-joiners-turn",
@@ -1048,7 +1048,7 @@ FRONTENDS: Final = (
         "frontends/streamit/operators.py",
         "args += [s.Name(trial.own[x]) if x in trial.own else self.kept(x) for x in fields]",
         "args += [self.kept(x) for x in fields]",
-        "tests/frontends/test_streamit_run.py::test_what_a_try_has_done_counts_only_with_enough_items",
+        "tests/frontends/test_streamit_rates.py::test_what_a_try_has_done_counts_only_with_enough_items",
     ),
     Mutant(
         "set-at-its-limit-is-over",
@@ -1104,7 +1104,7 @@ FRONTENDS: Final = (
         "frontends/streamit/messages.py",
         "return known(firing + least + (not down))",
         "return known(firing + least + 2 * (not down))",
-        "tests/frontends/test_streamit_run.py::test_messages_are_handled_by_the_item",
+        "tests/frontends/test_streamit_messages.py::test_messages_are_handled_by_the_item",
     ),
     Mutant(
         "messages-that-come-twice",
@@ -1112,7 +1112,7 @@ FRONTENDS: Final = (
         "frontends/streamit/templates/message.river",
         "    emit y $held;\n    $held = [];\n    for",
         "    emit y $held;\n    for",
-        "tests/frontends/test_streamit_run.py::test_a_loop_of_messages_is_one_region",
+        "tests/frontends/test_streamit_messages.py::test_a_loop_of_messages_is_one_region",
     ),
     Mutant(
         "lists-complete-too-soon",
@@ -1120,7 +1120,7 @@ FRONTENDS: Final = (
         "frontends/streamit/lower.py",
         "before=s.Int(at)",
         "before=s.Int(0)",
-        "tests/frontends/test_streamit_run.py::test_a_loop_of_messages_is_one_region",
+        "tests/frontends/test_streamit_messages.py::test_a_loop_of_messages_is_one_region",
     ),
     Mutant(
         "return-decides-nothing",
@@ -1128,7 +1128,7 @@ FRONTENDS: Final = (
         "frontends/streamit/operators.py",
         "if ends_here or needed & declared",
         "if needed & declared",
-        "tests/frontends/test_streamit_run.py::test_return_ends_init",
+        "tests/frontends/test_streamit_init.py::test_return_ends_init",
     ),
     Mutant(
         "what-init-reads-is-left-out",
@@ -1145,7 +1145,7 @@ FRONTENDS: Final = (
         "frontends/streamit/elaborate.py",
         "                    self.generators += 1\n",
         "",
-        "tests/frontends/test_streamit_run.py::test_random_numbers_are_those_of_the_original_library",
+        "tests/frontends/test_streamit_init.py::test_random_numbers_are_those_of_the_original_library",
     ),
     Mutant(
         "arrays-in-braces",
@@ -1169,7 +1169,7 @@ FRONTENDS: Final = (
         "frontends/streamit/surroundings.py",
         "        sizes = tuple(size for type_ in types for size in sizes_of(type_))\n",
         "        sizes: tuple[ty.Expr, ...] = ()\n",
-        "tests/frontends/test_streamit_run.py::test_functions_take_arrays_of_any_size",
+        "tests/frontends/test_streamit_values.py::test_functions_take_arrays_of_any_size",
         raises="Rejected",
     ),
     Mutant(
