@@ -10,6 +10,7 @@ from frontends.sawzall.types import BASIC
 from river.classes import evolve
 from river.diagnostics import Diagnostic, Rejected
 from river.lang import types as t
+from river.lang.grammar import unended
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,6 +40,10 @@ _HABITS: Final = tuple(
             r"the type stands behind the name, as in `\1: int = ...;`, and is `int`, `uint`, `float` or another one of Sawzall",
         ),
         (rf"{_BEGIN}(?:const|var|let|auto)\s+$", r"(\w+)", r"write `\1 := ...;`, or `static \1 := ...;` if it never changes"),
+        (
+            r"\bfor\s*\(\s*\w+\s*$", r"(?:in|of|:)\s+(\w+)\s*\)",
+            r"the items of `\1` are met by `for (i: int = 0; i < len(\1); i++)`, its keys by `keys(\1)`, both by `when`",
+        ),
         (rf"\(({_BASIC})\)\s*$", r"[\w(\".]", r"a conversion is written `\1(...)`"),
         (r"(\w+)\s*-$", r">\s*(\w+)", r"a field is written `\1.\2`"),
         (r"\barray\s*$", r"\[", "an array has the type `array of int`"),
@@ -77,7 +82,10 @@ def _advised(found: Diagnostic) -> Diagnostic:
         first, second = behind.search(before), at.match(after)
         if first is not None and second is not None:
             return evolve(found, help=_filled(hint, (*first.groups(), *second.groups())))
-    return _open(found, span) or _ended(found, span)
+    return _open(found, span) or unended(found, _COMMENT, ";{", "statements and declarations")
+
+
+_COMMENT: Final = re.compile(r"#[^\n]*")
 
 
 _QUOTED: Final = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|`[^`\n]*`|'(?:[^'\\\n]|\\.)*'|#[^\n]*")
@@ -103,18 +111,6 @@ def _open(found: Diagnostic, span: Span) -> Diagnostic | None:
 
 def _filled(hint: str, groups: tuple[str, ...]) -> str:
     return re.sub(r"\\(\d)", lambda number: groups[int(number[1]) - 1], hint)
-
-
-def _ended(found: Diagnostic, span: Span) -> Diagnostic:
-    """Where a `;` would do, and a line has ended: it lacks there."""
-    lines = re.sub(r"#[^\n]*", "", span.source.text[: span.start])
-    if found.help is None or "`;`" not in found.help or "\n" not in lines[len(lines.rstrip()) :]:
-        return found
-    kept = lines.rstrip()
-    if not kept or kept[-1] in ";{":
-        return found
-    line = kept.count("\n") + 1
-    return evolve(found, help=f"put `;` at the end of line {line}: statements and declarations end with it")
 
 
 _PRINTS = "`emit stdout <- ...;` prints a line, `format(...)` makes one"

@@ -80,10 +80,25 @@ class BodyChecker(Expressions):
                 raise self.report.error(
                     "streamit-misplaced", message, span, f"write `add {span.text if span else name}`"
                 )
+            case c.Do(
+                s.Name("duplicate" | "roundrobin" as name) | c.Call("duplicate" | "roundrobin" as name)
+            ) if self.lookup(name) is None:
+                words = (
+                    "`split duplicate;`"
+                    if name == "duplicate"
+                    else "`split roundrobin;` or `join roundrobin;`"
+                )
+                raise self.report.error(
+                    "streamit-misplaced",
+                    f"`{name}` stands behind a word that says what it does",
+                    span,
+                    f"write {words}",
+                )
             case c.Do(value):
                 node = self.expr(value)
                 if pure(node) and not isinstance(value, c.Call):
-                    raise self.report.error("streamit-no-effect", "this value is not used", span)
+                    help_line = "assign it, `x = ...;`, or leave it out"
+                    raise self.report.error("streamit-no-effect", "this value is not used", span, help_line)
                 return ty.Do(node, span=span)
             case c.Block(items):
                 return self.block(items, span)

@@ -12,7 +12,7 @@ from river.classes import evolve, frozen
 from river.diagnostics import Rejected
 from river.il.trees import walk
 from river.lang import syntax as s
-from river.lang.grammar import EXPR, LEXICAL, STMT, TYPES, compose, module
+from river.lang.grammar import EXPR, LEXICAL, STMT, TYPES, compose, module, unended
 from river.lang.parse import RESERVED, StmtBuilder
 from river.source import Source
 
@@ -53,6 +53,8 @@ _HABITS: Mapping[str, str] = MappingProxyType({
 _TYPES = frozenset({"int", "float", "double", "complex", "bit", "boolean", "void"})
 _SUFFIXES = frozenset({"L", "l", "U", "u", "UL", "d", "D"})
 _LAST_WORDS = re.compile(r"(?:\b([A-Za-z_]\w*)\s+)?\b([A-Za-z_]\w*)\s*\Z")
+_COMMENT = re.compile(r"//[^\n]*")
+_STATEMENT = re.compile(r"[A-Za-z_}]")
 _VECTOR = re.compile(r"\bfloat[234]\b")
 _LOADED = re.compile(r'\binit_array_1D_(?:int|float)\s*\(\s*"([^"\n]*)"')
 _SEED = re.compile(r"^#river seed (-?[0-9]+)$", re.MULTILINE)
@@ -92,7 +94,9 @@ def _explained(found: Diagnostic) -> Diagnostic:
         help_line = "an `int` has no suffix; there are `1.5f` and `2i`"
     else:
         help_line = _HABITS.get(last) or (_HABITS.get(first) if last in _TYPES else None)
-    return found if help_line is None else evolve(found, help=help_line)
+    if help_line is not None:
+        return evolve(found, help=help_line)
+    return unended(found, _COMMENT, ";{}", "statements") if _STATEMENT.match(word) else found
 
 
 def included(source: Source) -> tuple[Source, ...]:
@@ -213,7 +217,9 @@ class StreamItBuilder(StmtBuilder):
         """A function that takes and gives items, as `work` was made of them before the language had functions."""
         name, params, *rates, body = args
         nothing = c.TypeName("void", span=self.token_span(name))
-        return c.Helper(nothing, str(name), _measured_by(params or ()), tuple(rates), body, span=self.span(tree))
+        return c.Helper(
+            nothing, str(name), _measured_by(params or ()), tuple(rates), body, span=self.span(tree)
+        )
 
     def handler(self, tree: Tree[Token], args: Args) -> c.Helper:
         name, params, body = args

@@ -11,7 +11,7 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from river.classes import frozen
+from river.classes import evolve, frozen
 from river.diagnostics import Diagnostic, InternalError, Rejected
 from river.lang.lalr import Unexpected
 from river.source import Source, Span, packaged
@@ -230,6 +230,10 @@ _GROUPS = (
         " let var with drop if for while break continue return emit mark trap #each ",
     ),
     _group(
+        "an expression", "raw", "a name, a whole number, a number, a string, a byte string, char, raw, time",
+        " + - ! ( { $ ? ~ function false not true ",
+    ),
+    _group(
         "an expression", "a byte string",
         "a name, a variable, a `#parameter`, a whole number, a number, a string, a byte string",
         " not if true false none fn ( [ { - -% ~ ",
@@ -240,6 +244,10 @@ _GROUPS = (
         " true false ( ! ~ - + ++ -- ",
     ),
     _group("a type", "array", "a name, a `#parameter`", " array decimal ( { "),
+    _group(
+        "an operator", "/=", "",
+        " = += -= *= /= %= &= |= ^= <<= >>= ++ -- ? + - * / % & && | || ^ << > >> >= < <= == != . [ ( ! ",
+    ),
     _group(
         "an operator", "/", "",
         " + - * / % +% -% *% & && | || ^ << > >> >= < <= == != and or is . [ ( ! ",
@@ -260,6 +268,24 @@ def _alternatives(expected: list[str]) -> str:
         return "one of " + ", ".join(shown[:-1]) + " or " + shown[-1]
     shown = sorted(expected, key=lambda word: word not in _ENDS)[:6]
     return "one of " + ", ".join(shown) + ", or others"
+
+
+def unended(found: Diagnostic, comments: re.Pattern[str], before: str, what: str) -> Diagnostic:
+    """The refusal with what to write where a `;` would do, in front of a `}` or of what begins a line.
+
+    `before`: signs behind which none is left out; `what`: what ends with it.
+    """
+    if found.span is None or found.help is None or "`;`" not in found.help:
+        return found
+    text = comments.sub("", found.span.source.text[: found.span.start])
+    kept = text.rstrip()
+    if not kept or kept[-1] in before:
+        return found
+    if found.span.text == "}":
+        return evolve(found, help=f"put `;` in front of it: {what} end with it")
+    if "\n" not in text[len(kept) :]:
+        return found
+    return evolve(found, help=f"put `;` at the end of line {kept.count(chr(10)) + 1}: {what} end with it")
 
 
 def _unfinished(source: Source, at: int) -> Diagnostic | None:

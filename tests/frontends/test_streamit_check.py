@@ -124,6 +124,16 @@ WRONG = [
     ("streamit-type", "c", work("complex c; int x = c;")),
     ("streamit-duplicate-name", None, f"struct P {{ int x; }} struct P {{ int x; }} {ONE}"),
     ("streamit-duplicate-name", "int x", f"struct P {{ float x; int x; }} {ONE}"),
+    (
+        "streamit-misplaced",
+        "duplicate",
+        "int->int splitjoin S { duplicate; add Identity<int>; join roundrobin; }",
+    ),
+    (
+        "streamit-misplaced",
+        "roundrobin(2)",
+        "int->int splitjoin S { split duplicate; add Identity<int>; roundrobin(2); }",
+    ),
     # places
     ("streamit-place", "1", work("1 = 2;")),
     (
