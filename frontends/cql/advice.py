@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING
 
 from river.classes import evolve
-from river.diagnostics import closest
 from river.source import Span
 
 if TYPE_CHECKING:
@@ -32,6 +31,10 @@ BEGUN = (
     (r"(?i):\s*(decimal|numeric)\s*$", "say how many digits it has: `decimal(10, 2)`"),
     (r"(?i)\bfrom\b[^;]*\s(for)\s+$", "a query changes nothing: there is nothing to lock"),
     (r"(?i)\bselect\b[^;()]*,\s*(from)\b[^;()]*$", "behind the last item of the select list stands no `,`"),
+    (
+        r"(?im)(?:^|;)[ \t]*(stream|relation)\s+$",
+        "write `register stream s (ts int, x int);`, or `s: { ts: int; x: int } stream by ts;`",
+    ),
     (
         r"(?i)\bfrom\s+(pattern)\s*\[[^\]]*$",
         "there are no patterns over rows: join the stream with itself",
@@ -85,6 +88,9 @@ INSTEAD = {
 """Help at words that people know from SQL and from other kinds of CQL."""
 
 
+_COMBINING = re.compile(r"(?i)\b(?:union|except|minus|intersect)\s*$")
+
+
 def advised(found: Diagnostic) -> Diagnostic:
     """A word of SQL's that CQL does not have, with what does instead."""
     if found.span is None:
@@ -103,14 +109,29 @@ def advised(found: Diagnostic) -> Diagnostic:
         if begun is not None:
             where = Span(span.source, begun.start(), begun.end(1))
             return evolve(found, message=f"unexpected `{begun[1]}`", span=where, help=help_line)
-    if word in INSTEAD:
+    if word in INSTEAD and (word != "distinct" or _COMBINING.search(text[: span.start])):
         return evolve(found, help=INSTEAD[word])
-    meant = before is not None and before[1].lower() not in WORDS and closest(before[1].lower(), WORDS)
+    meant = before is not None and before[1].lower() not in WORDS and _misspelt(before[1].lower())
     if before is not None and meant:  # it was read as a name
         where = Span(span.source, before.start(1), before.end(1))
         return evolve(found, message=f"unexpected `{before[1]}`", span=where, help=meant)
-    meant = None if word in WORDS else closest(word, WORDS)
+    meant = None if word in WORDS else _misspelt(word)
     return evolve(found, help=meant) if meant else found
+
+
+def _misspelt(word: str) -> str | None:
+    """The word that is meant; none where names are only somewhat like it."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, WORDS, n=1, cutoff=0.7)
+    return f"did you mean `{near[0]}`?" if near else None
+
+
+_ITEM = re.compile(r"(?i)\bselect\b[^;]*[\w)\]]\s+(\w+)$")
+_BEHIND = frozenset(
+    {*WORDS, "and", "or", "not", "in", "as", "on", "by", "case", "when", "then", "else", "over", "filter"}
+)
+"""Words behind which no item ends."""
 
 
 NEXT = re.compile(r"[\"`]?\w+[\"`]?\s*:(?!:)")
@@ -135,6 +156,9 @@ def _plain(found: Diagnostic, span: Span) -> Diagnostic | None:
     if (begins or behind is not None) and here and here[-1] not in ";{":
         line = here.count("\n") + 1
         return evolve(found, help=f"put `;` at the end of line {line}: declarations end with it")
+    item = _ITEM.search(before) if text[at : at + 1] in ("(", ".") else None
+    if item is not None and item[1].lower() not in _BEHIND:
+        return evolve(found, help=f"is there a `,` missing in front of `{item[1]}`?")
     if re.search(r"(?:^|;)\s*(\w+)\s*\(\s*\w+\s+$", before):
         columns = "columns are declared by `s: { ts: int; speed: int } stream by ts;`, or `create stream s (ts int, speed int);`"
         return evolve(found, help=columns)

@@ -196,6 +196,10 @@ def test_declarations() -> None:
     assert (output.name, output.output, output.type, output.by) == ("o", True, None, "t")
 
 
+def test_more_semicolons_than_are_needed() -> None:
+    assert [decl.name for decl in parse(";v: select x from s;; w: select a from v;;").decls] == ["v", "w"]
+
+
 def test_outputs_whose_kind_is_left_out() -> None:
     program = parse("output v: select x from s; output w(a): select x from v; u: select a from w;")
     assert [(decl.name, decl.output, decl.kind) for decl in program.decls] == [
@@ -416,6 +420,19 @@ def test_words_that_are_not_there_come_with_what_does_instead(text: str, help_li
             "a: select ts from s -- all\n\nb: select ts from s;",
             (3, 2),
             "put `;` at the end of line 1: declarations end with it",
+        ),
+        ("v: select s.a s.b from s;", (1, 16), "is there a `,` missing in front of `s`?"),
+        ("v: select a max(b) from s;", (1, 16), "is there a `,` missing in front of `max`?"),
+        (
+            "-- all\nstream S (a int);",
+            (2, 1),
+            "write `register stream s (ts int, x int);`, or `s: { ts: int; x: int } stream by ts;`",
+        ),
+        ("v: distinct a from s;", (1, 4), "expected one of `except`, `intersect`, `minus` or `union`"),
+        (
+            "s: { a: int int } stream by a;",
+            (1, 13),
+            "expected one of `;`, `(`, `,`, `.`, `<`, `?`, or others",
         ),
         (
             "v: select ts from s where k = 'a;\n",
