@@ -162,6 +162,10 @@ def _plain(found: Diagnostic, span: Span) -> Diagnostic | None:
     if re.search(r"(?:^|;)\s*(\w+)\s*\(\s*\w+\s+$", before):
         columns = "columns are declared by `s: { ts: int; speed: int } stream by ts;`, or `create stream s (ts int, speed int);`"
         return evolve(found, help=columns)
+    if found.code == "syntax-end" and "`;`" in (found.help or "") and here:
+        return evolve(
+            found, help=f"put `;` at the end of line {here.count(chr(10)) + 1}: declarations end with it"
+        )
     if text[at : at + 1] in tuple("+-*/") and re.search(r"(?i):\s*\(\s*select\b[^;]*\)\s*$", before):
         return evolve(
             found,

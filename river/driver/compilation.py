@@ -444,9 +444,7 @@ def read_source(path: str, text: str | bytes | None = None) -> Source:
     except UnicodeDecodeError as error:
         utf16 = error.object.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
         message = f"`{name}` is {'UTF-16, ' if utf16 else ''}not UTF-8 text (byte {error.start})"
-        raise Rejected(
-            [Diagnostic("not-text", message, help="save it as UTF-8" if utf16 else None)]
-        ) from None
+        raise Rejected([Diagnostic("not-text", message, help="save it as UTF-8")]) from None
     except OSError as error:
         raise Rejected([_missing(path, error)]) from None
     return Source(name, found.removeprefix("\ufeff"))  # some editors write a mark first

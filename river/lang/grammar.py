@@ -156,6 +156,9 @@ class Parser:
                 "syntax-end", "unexpected end of the text", Span(source, at, at), help=help_line
             )
         span = Span(source, at, at + length)
+        strange = _strange(span.text)
+        if strange is not None:
+            return Diagnostic("syntax-unexpected", f"unexpected {strange[0]}", span, help=strange[1])
         return Diagnostic("syntax-unexpected", f"unexpected `{span.text}`", span, help=help_line)
 
     def _expected(self, source: Source, at: int, start: str) -> list[str]:
@@ -182,6 +185,22 @@ class Parser:
                 groups.append(group)
                 words -= members
         return groups + sorted(words, key=lambda word: (word.startswith("`"), word[1:2].isalpha(), word))
+
+
+def _strange(text: str) -> tuple[str, str] | None:
+    """A character that editors put in place of another one, or that nobody sees: what it is, and what to write."""
+    import unicodedata
+
+    sign = text[:1]
+    kind = unicodedata.category(sign)
+    if kind in ("Pi", "Pf") or sign in "\u201a\u201e":
+        return f"`{sign}`", "quotes are `\"` and `'`"
+    if kind == "Pd" and sign != "-":
+        return f"`{sign}`", "a minus is `-`"
+    if kind[0] in "CZ":
+        plain = "a plain blank does" if kind == "Zs" else "leave it out"
+        return f"U+{ord(sign):04X}, {unicodedata.name(sign, 'a control character').lower()}", plain
+    return None
 
 
 _WORD = re.compile(r"(?<![A-Za-z0-9_$#])[A-Za-z_][A-Za-z0-9_]*")
@@ -283,7 +302,7 @@ def unended(found: Diagnostic, comments: re.Pattern[str], before: str, what: str
         return found
     if found.span.text == "}":
         return evolve(found, help=f"put `;` in front of it: {what} end with it")
-    if "\n" not in text[len(kept) :]:
+    if found.code != "syntax-end" and "\n" not in text[len(kept) :]:
         return found
     return evolve(found, help=f"put `;` at the end of line {kept.count(chr(10)) + 1}: {what} end with it")
 

@@ -421,6 +421,15 @@ def test_words_that_are_not_there_come_with_what_does_instead(text: str, help_li
             (3, 2),
             "put `;` at the end of line 1: declarations end with it",
         ),
+        (
+            "v: select ts from s\nwhere k = 'a' -- all\n",
+            (2, 14),
+            "put `;` at the end of line 2: declarations end with it",
+        ),
+        ("v: select \u2018a' as k from s;", (1, 11), "quotes are `\"` and `'`"),
+        ("v:\u00a0select ts from s;", (1, 3), "a plain blank does"),
+        ("v: select ts \u2013 1 as x from s;", (1, 14), "a minus is `-`"),
+        ("v: select ts from s;\x1a", (1, 21), "leave it out"),
         ("v: select s.a s.b from s;", (1, 16), "is there a `,` missing in front of `s`?"),
         ("v: select a max(b) from s;", (1, 16), "is there a `,` missing in front of `max`?"),
         (

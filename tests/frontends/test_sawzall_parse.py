@@ -213,6 +213,7 @@ def test_what_is_missing_is_not_lost_among_operators() -> None:
             "put `;` in front of it: statements and declarations end with it",
         ),
         ("emit t[] <- 3;", "expected an expression"),
+        ("x = 2;\ny = 3\n# the end", "put `;` at the end of line 2"),
         ("# two\nx = 2  # two\n\ny = 3;", "put `;` at the end of line 2"),
         ("f: function() { x = 2; }\ny = 3;", "put `;` at the end of line 1"),
         ("emt stdout <- s;", "a value is sent by `emit stdout <- value;`"),

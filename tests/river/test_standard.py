@@ -123,7 +123,10 @@ def test_a_closed_input_is_told(folder: Path) -> None:
 
 def test_a_program_that_is_no_text_is_told(folder: Path) -> None:
     status, _, err = river(folder, "compile", "--lang", "cql", "-", redirect=r"< <(printf 'a\xff')")
-    assert (status, err) == (1, "error[not-text]: `<stdin>` is not UTF-8 text (byte 1)\n")
+    assert (status, err) == (
+        1,
+        "error[not-text]: `<stdin>` is not UTF-8 text (byte 1)\n  = help: save it as UTF-8\n",
+    )
 
 
 @pytest.mark.slow
