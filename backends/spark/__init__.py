@@ -94,5 +94,11 @@ class Spark:
         asked = Submission(**wanted)
         return command(asked), lambda: prepared(asked)
 
+    def package(self, folder: str, python: str | None, more: Sequence[str]) -> str:
+        """The path of the archive with River, which is made in a folder. Raises: Rejected("spark-submit", "data-output")."""
+        from backends.spark.submit import packaged
+
+        return str(packaged(folder, python, more))
+
 
 BACKEND = Spark()

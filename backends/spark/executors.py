@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
@@ -9,9 +10,10 @@ from typing import Any, Final
 from backends.spark import look
 from river.diagnostics import Diagnostic, Note, Rejected
 
-SAY: Final = (
-    "say which Python has it there: `--spark-conf spark.pyspark.python=/path/to/python3`,"
-    " or send it along: `river submit`"
+SAY: Final = "say which Python has it there: `--spark-conf spark.pyspark.python=/path/to/python3`"
+SEND_CONNECT: Final = (
+    "`--spark-conf spark.archives=river.tar.gz#river --spark-conf spark.pyspark.python=./river/bin/python`,"
+    " with the archive that `river submit --package FOLDER` makes"
 )
 
 
@@ -47,7 +49,8 @@ def see(session: Any) -> None:
 
 
 def _cannot(message: str, note: str = "") -> Diagnostic:
-    help_ = f"install `river-streams[spark]` of this version for that Python, {SAY}"
+    send = SEND_CONNECT if os.environ.get("SPARK_REMOTE") else "`river submit`"
+    help_ = f"install `river-streams[spark]` of this version for that Python, {SAY}, or send it along: {send}"
     return Diagnostic("spark-no-river", message, notes=(Note(note),) if note else (), help=help_)
 
 

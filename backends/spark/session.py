@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from contextlib import contextmanager
 from importlib import import_module, resources
 from socket import create_connection
@@ -27,7 +28,7 @@ from backends.spark.java import find_java
 from river.diagnostics import Diagnostic, Note, Rejected
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Mapping
+    from collections.abc import Callable, Generator, Iterable, Mapping
 
 Session = Any
 """A SparkSession; pyspark's own types are those of two implementations and say little."""
@@ -50,6 +51,9 @@ CONNECT_PORT: Final = 15002
 MASTER_PORT: Final = 7077
 ANSWER: Final = 10.0
 """Seconds in which a server has to take a connection."""
+
+START: Final = 20.0
+"""Seconds for which a signal waits while Spark starts: its Java, left alone before it is connected, would stay for ever."""
 
 _SEEN: Final = set[str]()
 """Applications of Spark whose executors have been looked at: they all have the same Python."""
@@ -89,26 +93,33 @@ def session(workers: int, settings: Mapping[str, str], *, chunks: bool = True) -
 
     Raises: Rejected("spark-no-java", "spark-settings", "spark-master", "spark-no-river").
     """
-    if address := os.environ.get(REMOTE):
+    address = os.environ.get(REMOTE)
+    found = _beside(lambda: _opened(address, workers, settings, chunks=chunks), START)
+    try:
+        context = getattr(found, "_sc", None)  # a client of Spark Connect has none
+        name = None if context is None else context.applicationId
+        if (address or not _here(found)) and name not in _SEEN:
+            _beside(lambda: see(found), 0)
+            _SEEN.update(() if name is None else (name,))
+        yield found
+    finally:
+        if address:
+            found.stop()  # elsewhere `stop` would end Spark itself, which stays for the next run
+
+
+def _opened(address: str | None, workers: int, settings: Mapping[str, str], *, chunks: bool) -> Session:
+    """A new session, of a server at an address or of this process' Spark, which may have to be started."""
+    if address:
         found = _connected(address, settings)
     else:
         given = _given()
         if given is not None:
             _fits(given, settings)
         found = (given or _started(workers, settings)).newSession()
-    try:
-        for key, value in {**(_of_chunks(workers) if chunks else _OF_ROWS), **settings}.items():
-            if found.conf.isModifiable(key):
-                found.conf.set(key, value)
-        context = getattr(found, "_sc", None)  # a client of Spark Connect has none
-        name = None if context is None else context.applicationId
-        if (address or not _here(found)) and name not in _SEEN:
-            see(found)
-            _SEEN.update(() if name is None else (name,))
-        yield found
-    finally:
-        if address:
-            found.stop()  # elsewhere `stop` would end Spark itself, which stays for the next run
+    for key, value in {**(_of_chunks(workers) if chunks else _OF_ROWS), **settings}.items():
+        if found.conf.isModifiable(key):
+            found.conf.set(key, value)
+    return found
 
 
 def _connected(address: str, settings: Mapping[str, str]) -> Session:
@@ -262,6 +273,33 @@ def _begun(builder: Any, master: str) -> Session:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         told = next((line for line in lines if line.startswith((": ", "["))), next(iter(lines), ""))
         raise _no_master(master, [told.removeprefix(": ")]) from error
+
+
+def _beside(work: Callable[[], Any], patience: float) -> Any:
+    """What `work` gives, or raises. It is done in another thread, since py4j prints where it was if a signal finds it at work.
+
+    `patience`: how long a signal waits for it. Units: seconds.
+    """
+    found: list[Any] = []
+    failed: list[BaseException] = []
+    over = threading.Event()
+
+    def done() -> None:
+        try:
+            found.append(work())
+        except BaseException as error:  # noqa: BLE001 - who waits raises it
+            failed.append(error)
+        over.set()
+
+    try:
+        threading.Thread(target=done, name="river-spark, its session", daemon=True).start()
+        over.wait()
+    except BaseException:
+        over.wait(patience)
+        raise
+    if failed:
+        raise failed[0]
+    return found[0]
 
 
 @contextmanager

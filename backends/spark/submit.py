@@ -27,7 +27,7 @@ from river.io.errors import unwritable
 from river.lang.tables import cache_folder, keep
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 DRIVER_KEY: Final = "spark.pyspark.driver.python"
 ARCHIVES_KEY: Final = "spark.archives"
@@ -177,11 +177,19 @@ def prepared(wanted: Submission) -> dict[str, str]:
     java = find_java()
     if wanted.mode == "client":
         see_master(wanted.master)
+    packaged(wanted.home, wanted.python, wanted.more)
     try:
-        archive(wanted.home, wanted.python or usual_python(), wanted.more)
         keep(wanted.main, _MAIN.encode())
         if wanted.text is not None:
             keep(wanted.program, wanted.text.encode())
         return {"JAVA_HOME": str(java.home())}
     except OSError as error:
         raise Rejected([unwritable(str(wanted.home), error)]) from error
+
+
+def packaged(folder: str | Path, python: str | None, more: Iterable[str]) -> Path:
+    """The archive in a folder. Raises: Rejected("spark-submit", "data-output")."""
+    try:
+        return archive(Path(folder), python or usual_python(), more)
+    except OSError as error:
+        raise Rejected([unwritable(str(folder), error)]) from error

@@ -50,12 +50,10 @@ PATHS: Final = ("ins", "outs", "out_dir", "on_error", "checkpoint", "metrics", "
     "--package",
     metavar="FOLDER",
     type=click.Path(file_okay=False),
-    help="where the package is put; without it, in River's cache",
+    help="where the package is put; without it, in River's cache; without PROGRAM it is made, and that is all",
 )
 @click.option("--dry-run", is_flag=True, help="print the command line, and make and run nothing")
-@click.argument(
-    "arguments", metavar="PROGRAM [OPTIONS OF river run]", nargs=-1, required=True, type=click.UNPROCESSED
-)
+@click.argument("arguments", metavar="PROGRAM [OPTIONS OF river run]", nargs=-1, type=click.UNPROCESSED)
 @click.pass_obj
 def submit_(streams: Streams, arguments: tuple[str, ...], **given: Any) -> None:
     """Run PROGRAM on a cluster of Spark whose machines have no River: it is packaged, and `spark-submit` takes it there.
@@ -66,9 +64,13 @@ def submit_(streams: Streams, arguments: tuple[str, ...], **given: Any) -> None:
     Examples:
       river submit q.szl --in log=/data/log.parquet --out counts=/data/counts/ --spark-master spark://host:7077
       river submit q.szl --in log=/data/log.parquet --out counts=/data/counts/ --spark-master yarn --deploy-mode cluster
+      river submit --package folder
     """  # noqa: D301
     from river import plugins
 
+    if not arguments:
+        _package(streams, given)
+        return
     context = run_.make_context("river submit", list(arguments))
     stated: dict[str, Any] = run_.make_parser(context).parse_args(list(arguments))[0]
     if stated.get("backend", "spark") != "spark":
@@ -97,6 +99,19 @@ def submit_(streams: Streams, arguments: tuple[str, ...], **given: Any) -> None:
     done = subprocess.run(words, env={**os.environ, **prepare()}, check=False)  # noqa: S603 - as asked
     if done.returncode:
         raise click.exceptions.Exit(done.returncode)
+
+
+def _package(streams: Streams, given: Mapping[str, Any]) -> None:
+    """Makes the package alone, and says where it is."""
+    from river import plugins
+
+    for_runs = ("spark_master", "spark_confs", "py_files", "dry_run")
+    if given["package"] is None or any(given[each] for each in for_runs):
+        raise click.UsageError(
+            "Missing argument 'PROGRAM'; without one, `--package FOLDER` makes the package alone."
+        )
+    spark: Any = plugins.backend("spark")
+    print(spark.package(given["package"], given["python"], given["more"]), file=streams.stdout)
 
 
 def _options(stated: Mapping[str, Any]) -> Iterator[str]:

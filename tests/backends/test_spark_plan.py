@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import io
+import signal
 import socket
 import subprocess
 import sys
+import threading
+import time
 from importlib.util import find_spec
 from pathlib import Path
 from textwrap import dedent
@@ -319,6 +322,20 @@ def test_a_spark_that_does_not_start() -> None:
     (found,) = refused.value.diagnostics
     assert (found.code, found.message) == ("spark-master", "Spark cannot be started with the master `yarn`")
     assert [note.message for note in found.notes] == ["org.apache.spark.SparkException: no"]
+
+
+def test_a_signal_waits_for_a_spark_that_starts() -> None:
+    """Else its Java would stay for ever, which nobody is connected with."""
+    ended: list[bool] = []
+
+    def work() -> None:
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        time.sleep(0.1)
+        ended.append(True)
+
+    with pytest.raises(KeyboardInterrupt):
+        session._beside(work, 60)
+    assert ended
 
 
 def test_a_process_of_spark_submit_has_its_java(no_java: Path, monkeypatch: pytest.MonkeyPatch) -> None:

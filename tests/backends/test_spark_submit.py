@@ -267,6 +267,17 @@ def test_the_package_is_made_and_spark_is_called(
     assert Path("pack/river.tar.gz").stat().st_mtime_ns > before
 
 
+def test_the_package_alone(spark: Path) -> None:
+    """For Spark Connect, and for programs of one's own; without a place, or with what is for runs, a program is missing."""
+    assert submit("--package", "pack") == (0, "pack/river.tar.gz\n", "")
+    assert [path.name for path in sorted(Path("pack").iterdir())] == ["river.tar.gz", "river.tar.gz.made-of"]
+    for words in ((), ("--package", "pack", "--spark-master", "yarn"), ("--package", "pack", "--dry-run")):
+        status, _, err = submit(*words)
+        assert status == 1
+        assert "Missing argument 'PROGRAM'" in err
+    assert not spark.exists()
+
+
 def test_a_package_that_cannot_be_written(spark: Path, tmp_path: Path) -> None:
     Path("pack").touch()
     status, _, err = submit("q.szl", "--spark-master", "yarn", "--package", "pack/inside")

@@ -2094,6 +2094,14 @@ SPARK: Final = (
         "tests/backends/test_spark_files.py::test_rows_that_meet_by_key_are_sent_to_one_task",
     ),
     Mutant(
+        "java-left-while-it-starts",
+        "who interrupts a run while Spark starts leaves a Java behind",
+        "backends/spark/session.py",
+        "        over.wait(patience)\n",
+        "",
+        "tests/backends/test_spark_plan.py::test_a_signal_waits_for_a_spark_that_starts",
+    ),
+    Mutant(
         "files-told-once-for-each-table",
         "rows that are made beside tables come once for each table",
         "backends/spark/files.py",
