@@ -423,7 +423,7 @@ def test_words_that_are_not_there_come_with_what_does_instead(text: str, help_li
         ),
         (
             "v: select ts from s\nwhere k = 'a' -- all\n",
-            (2, 14),
+            (2, 21),
             "put `;` at the end of line 2: declarations end with it",
         ),
         ("v: select \u2018a' as k from s;", (1, 11), "quotes are `\"` and `'`"),
