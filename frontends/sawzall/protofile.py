@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, NoReturn
 from frontends.sawzall import syntax as z
 from frontends.sawzall.types import kept_name
 from river.classes import define, field
-from river.diagnostics import Diagnostic, Rejected
+from river.diagnostics import Diagnostic, Rejected, closest
 from river.lang import syntax as s
 from river.source import Span
 
@@ -39,7 +39,7 @@ class ProtoTypes:
     """What the files that are read so far declare: types by their whole names, and values of enumerations."""
 
     types: set[Path] = field(factory=set[Path])
-    values: dict[str, int] = field(factory=dict[str, int])
+    values: dict[Path, Mapping[str, int]] = field(factory=dict[Path, "Mapping[str, int]"])
 
 
 @define
@@ -106,7 +106,7 @@ def _announce(parts: list[_Message | _Enum], scope: Path, known: ProtoTypes) -> 
     for part in parts:
         known.types.add((*scope, part.name))
         if isinstance(part, _Enum):
-            known.values.update(part.values)
+            known.values[*scope, part.name] = dict(part.values)
         else:
             _announce(part.parts, (*scope, part.name), known)
 
@@ -395,7 +395,8 @@ class _Writer:
         shared = 0
         while shared < len(path) - 1 and shared < len(scope) and path[shared] == scope[shared]:
             shared += 1
-        return s.TypeName(".".join(path[shared:]), span=span)
+        own = shared >= len(self.package)  # a part of the package's name says nothing
+        return s.TypeName(".".join(path[shared:] if own else path), span=span)
 
     def statements(self, part: _Message | _Enum, scope: Path) -> list[z.TypeDecl | z.StaticDecl]:
         """A message as the declaration of a tuple, an enumeration as those of its values, too."""
@@ -404,8 +405,9 @@ class _Writer:
             return [z.TypeDecl(part.name, self.tuple(part, (*scope, part.name), "parsedmessage"), span=span)]
         whole = s.TypeName("int", span=span)
         values = [z.StaticDecl(name, whole, s.signed(value, span), span=span) for name, value in part.values]
+        first = {value: name for name, value in reversed(part.values)}  # of several names of a value
         names = s.MapValue(
-            tuple((s.signed(value, span), s.String(name, span=span)) for name, value in part.values),
+            tuple((s.signed(value, span), s.String(name, span=span)) for value, name in first.items()),
             span=span,
         )
         of = s.TypeName("map", (whole, s.TypeName("string", span=span)), span=span)
@@ -445,12 +447,13 @@ class _Writer:
             type_ = self.named(found.type, scope, span)
         if found.repeated:
             type_ = s.TypeName("list", (type_,), span=span)  # type: ignore[arg-type] - the checker takes them there
-        value = None if found.default is None else self.default(found.type, found.default, span)
+        value = None if found.default is None else self.default(found, found.default, scope)
         return z.Tagged(kept_name(found.name), type_, value, found.tag, kind, span=span)
 
-    def default(self, type_: str, text: str, span: Span) -> z.Expr:
+    def default(self, of: _Field, text: str, scope: Path) -> z.Expr:
         """The value of a field that is not there."""
-        match SCALARS.get(type_, "int"):
+        span = of.span
+        match SCALARS.get(of.type):
             case "string":
                 return s.String(_characters(text), span=span)
             case "bytes":
@@ -461,8 +464,14 @@ class _Writer:
                 return s.Float(float(text), span=span)
             case "uint":
                 return z.Number("uint", int(text, 0), span=span)
+            case "int":
+                return s.signed(int(text, 0), span)
             case _:
-                return s.signed(self.known.values[text] if text in self.known.values else int(text, 0), span)
+                values = self.known.values.get(self.resolved(of.type, scope, span), {})
+                if text not in values:
+                    message = f"`{of.type}` has no value `{text}`"
+                    raise Rejected([Diagnostic("sawzall-proto", message, span, help=closest(text, values))])
+                return s.signed(values[text], span)
 
 
 def _characters(text: str) -> str:

@@ -584,6 +584,47 @@ def test_declarations_of_protocol_buffers_are_read(tmp_path: Path, monkeypatch: 
         assert (status, why in err) == (1, True), err
 
 
+MONEY = """syntax = "proto2";
+package acme.common;
+message Money { optional string currency = 1 [default = "USD"]; optional sint64 micros = 2; }
+"""
+SALES = """
+package acme.log;
+import public "money.proto";
+message Sale {
+  enum Kind { option allow_alias = true; NONE = 0; SOLD = 2; BOUGHT = 2; }
+  message Part { enum Kind { NONE = 7; SOLD = 8; } optional Kind kind = 1 [default = SOLD]; optional common.Money paid = 2; }
+  optional acme.common.Money total = 1;
+  optional Kind kind = 2 [default = SOLD];
+  repeated Part part = 3;
+}
+"""
+
+
+def test_packages_whose_names_begin_alike_and_values_of_several_enumerations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    money, sales, script = tmp_path / "money.proto", tmp_path / "sales.proto", tmp_path / "sales.szl"
+    money.write_text(MONEY)
+    sales.write_text(SALES)
+    script.write_text(r"""
+        proto "sales.proto"
+        s: acme.log.Sale = X"0a050a034555521a001a020807";
+        paid: acme.common.Money = s.part[0].paid;
+        emit stdout <- format("%v %s %s", s, paid.currency, Sale.Kind_names[s.kind]);
+    """)
+    status, out, err = shown(str(script), "--backend", "reference")
+    assert (status, out) == (
+        0,
+        '{ { "EUR", 0 }, 2, { { 8, { "USD", 0 } }, { 7, { "USD", 0 } } } } USD SOLD\n',
+    ), err
+    sales.write_text(SALES.replace("= SOLD];\n  repeated", "= SOL];\n  repeated"))
+    _, _, err = shown(str(script), "--backend", "reference")
+    assert "error[sawzall-proto]: `Kind` has no value `SOL`" in err
+    assert "did you mean `SOLD`?" in err
+
+
 @pytest.mark.slow
 def test_bytes_are_compressed_as_zlib_does() -> None:
     text = (

@@ -948,6 +948,14 @@ FRONTENDS: Final = (
         "tests/frontends/test_sawzall_program.py::test_the_zone_of_a_program_is_that_of_its_text_else_of_the_environment",
     ),
     Mutant(
+        "package-by-half",
+        "a type of another package is named without what both packages begin with",
+        "frontends/sawzall/protofile.py",
+        "own = shared >= len(self.package)",
+        "own = shared >= 0",
+        "tests/frontends/test_sawzall_program.py::test_packages_whose_names_begin_alike_and_values_of_several_enumerations",
+    ),
+    Mutant(
         "tries-speak",
         "a firing that is tried on too few items has sent its messages",
         "frontends/streamit/operators.py",
