@@ -47,9 +47,8 @@ class Numbers:
         """The same, found anew."""
         found = cls(graph, {name: name for name in graph.queues})
         circling = graph.looping
-        first: dict[
-            tuple[Hashable, ...], g.Instance
-        ] = {}  # by what is read, and constants; texts are compared where these are the same
+        # By what is read, and constants: texts are compared where these are the same.
+        first: dict[tuple[Hashable, ...], g.Instance] = {}
         seen: dict[Hashable, list[g.Instance]] = {}
         for index in topological(graph):
             instance = graph.instances[index]

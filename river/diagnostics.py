@@ -61,13 +61,16 @@ class InternalError(Exception):
     """A mistake of River's own; the message carries the text around the fault."""
 
 
-def closest(name: str, names: Iterable[str]) -> str | None:
-    """A help line naming the candidate nearest to `name`, or None when nothing is near."""
+def closest(name: str, names: Iterable[str], likeness: float = 0.6) -> str | None:
+    """A help line naming the candidate nearest to `name`, or None when nothing is near.
+
+    `likeness`: how like the name it is at least, from 0 to 1 (`difflib.SequenceMatcher.ratio`).
+    """
     from difflib import get_close_matches
 
     known = list(names)
     same = [each for each in known if each.casefold() == name.casefold()]
-    near = same or get_close_matches(name, known, n=1)
+    near = same or get_close_matches(name, known, n=1, cutoff=likeness)
     return f"did you mean `{near[0]}`?" if near else None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
@@ -21,8 +20,11 @@ _PYTHON: Final = "Error from python worker:"
 """Behind this line Spark quotes what a Python has said."""
 
 
-def see(session: Any) -> None:
-    """Looks at one executor. Raises: Rejected("spark-no-river") if its Python cannot run programs of this River."""
+def see(session: Any, *, remote: bool = False) -> None:
+    """Looks at one executor; `remote`: of a server of Spark Connect.
+
+    Raises: Rejected("spark-no-river") if its Python cannot run programs of this River.
+    """
     functions: Any = import_module("pyspark.sql.functions")
     pickling: Any = import_module("pyspark.cloudpickle")
     pickling.register_pickle_by_value(look)
@@ -31,25 +33,25 @@ def see(session: Any) -> None:
         ((text,),) = session.range(0, 1, 1, 1).select(told("id")).collect()
     except Exception as error:
         message = "the executors of Spark cannot run Python as River needs it"
-        raise Rejected([_cannot(message, _last(error))]) from error
+        raise Rejected([_cannot(message, _last(error), remote=remote)]) from error
     finally:
         pickling.unregister_pickle_by_value(look)
     python, missing, release = text.split("\n")
     if missing:
         names = ", ".join(f"`{name}`" for name in missing.split())
         message = f"the executors of Spark run `{python}`, which cannot run River"
-        raise Rejected([_cannot(message, f"it has no {names}")])
+        raise Rejected([_cannot(message, f"it has no {names}", remote=remote)])
     if not release:
         message = f"the executors of Spark run `{python}`, which has River's files without their metadata"
         note = "a zip file of River needs the folder `river_streams-*.dist-info` beside its packages"
-        raise Rejected([_cannot(message, note)])
+        raise Rejected([_cannot(message, note, remote=remote)])
     if (here := _release()) and release != here:
         message = f"the executors of Spark run `{python}`, which has River {release}; here is {here}"
-        raise Rejected([_cannot(message)])
+        raise Rejected([_cannot(message, remote=remote)])
 
 
-def _cannot(message: str, note: str = "") -> Diagnostic:
-    send = SEND_CONNECT if os.environ.get("SPARK_REMOTE") else "`river submit`"
+def _cannot(message: str, note: str = "", *, remote: bool) -> Diagnostic:
+    send = SEND_CONNECT if remote else "`river submit`"
     help_ = f"install `river-streams[spark]` of this version for that Python, {SAY}, or send it along: {send}"
     return Diagnostic("spark-no-river", message, notes=(Note(note),) if note else (), help=help_)
 

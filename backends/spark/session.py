@@ -99,7 +99,7 @@ def session(workers: int, settings: Mapping[str, str], *, chunks: bool = True) -
         context = getattr(found, "_sc", None)  # a client of Spark Connect has none
         name = None if context is None else context.applicationId
         if (address or not _here(found)) and name not in _SEEN:
-            _beside(lambda: see(found), 0)
+            _beside(lambda: see(found, remote=bool(address)), 0)
             _SEEN.update(() if name is None else (name,))
         yield found
     finally:

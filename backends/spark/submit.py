@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from backends.spark.java import find_java
 from backends.spark.packaging import NAME, archive, usual_python
-from backends.spark.session import FOLDER, MASTER, MASTER_KEY, PYTHON_KEY, see_master
+from backends.spark.session import ARCHIVES_KEY, FOLDER, MASTER, MASTER_KEY, PYTHON_KEY, see_master
 from river.classes import field, frozen
 from river.diagnostics import Diagnostic, Rejected
 from river.io.errors import unwritable
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 DRIVER_KEY: Final = "spark.pyspark.driver.python"
-ARCHIVES_KEY: Final = "spark.archives"
 LOG_KEY: Final = "spark.log.level"
 
 _KUBERNETES: Final = {

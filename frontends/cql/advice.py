@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from river.classes import evolve
+from river.diagnostics import closest
 from river.source import Span
 
 if TYPE_CHECKING:
@@ -88,6 +89,9 @@ INSTEAD = {
 """Help at words that people know from SQL and from other kinds of CQL."""
 
 
+ALIKE = 0.7
+"""How like a word a name is at least for the word to be meant: names are often somewhat like one."""
+
 _COMBINING = re.compile(r"(?i)\b(?:union|except|minus|intersect)\s*$")
 
 
@@ -111,20 +115,12 @@ def advised(found: Diagnostic) -> Diagnostic:
             return evolve(found, message=f"unexpected `{begun[1]}`", span=where, help=help_line)
     if word in INSTEAD and (word != "distinct" or _COMBINING.search(text[: span.start])):
         return evolve(found, help=INSTEAD[word])
-    meant = before is not None and before[1].lower() not in WORDS and _misspelt(before[1].lower())
+    meant = before is not None and before[1].lower() not in WORDS and closest(before[1].lower(), WORDS, ALIKE)
     if before is not None and meant:  # it was read as a name
         where = Span(span.source, before.start(1), before.end(1))
         return evolve(found, message=f"unexpected `{before[1]}`", span=where, help=meant)
-    meant = None if word in WORDS else _misspelt(word)
+    meant = None if word in WORDS else closest(word, WORDS, ALIKE)
     return evolve(found, help=meant) if meant else found
-
-
-def _misspelt(word: str) -> str | None:
-    """The word that is meant; none where names are only somewhat like it."""
-    from difflib import get_close_matches
-
-    near = get_close_matches(word, WORDS, n=1, cutoff=0.7)
-    return f"did you mean `{near[0]}`?" if near else None
 
 
 _ITEM = re.compile(r"(?i)\bselect\b[^;]*[\w)\]]\s+(\w+)$")
@@ -153,7 +149,8 @@ def _plain(found: Diagnostic, span: Span) -> Diagnostic | None:
     behind = re.search(r"\n[ \t]*[\"`]?\w+[\"`]?$", here) if text.startswith(":", at) else None
     if behind is not None:  # the name was read as one of what stands before it
         here = before[: behind.start()].rstrip()
-    if (begins or behind is not None) and here and here[-1] not in ";{":
+    ended = found.code == "syntax-end" and "`;`" in (found.help or "")
+    if (begins or behind is not None or ended) and here and here[-1] not in ";{":
         line = here.count("\n") + 1
         return evolve(found, help=f"put `;` at the end of line {line}: declarations end with it")
     item = _ITEM.search(before) if text[at : at + 1] in ("(", ".") else None
@@ -162,10 +159,6 @@ def _plain(found: Diagnostic, span: Span) -> Diagnostic | None:
     if re.search(r"(?:^|;)\s*(\w+)\s*\(\s*\w+\s+$", before):
         columns = "columns are declared by `s: { ts: int; speed: int } stream by ts;`, or `create stream s (ts int, speed int);`"
         return evolve(found, help=columns)
-    if found.code == "syntax-end" and "`;`" in (found.help or "") and here:
-        return evolve(
-            found, help=f"put `;` at the end of line {here.count(chr(10)) + 1}: declarations end with it"
-        )
     if text[at : at + 1] in tuple("+-*/") and re.search(r"(?i):\s*\(\s*select\b[^;]*\)\s*$", before):
         return evolve(
             found,

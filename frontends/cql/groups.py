@@ -116,54 +116,40 @@ class Accumulator:
             case _ if function in PAIRS:
                 return self.pairs(function, argument, title, loose=loose)
             case _ if distinct:
-                return self.of_different(function, argument, title, kind, aggregate, loose=loose)
+                return self.of_different(argument, title, kind, aggregate, loose=loose)
             case _:
-                return self.of_all(function, argument, title, kind, aggregate, loose=loose)
+                return self.of_all(argument, title, kind, aggregate, loose=loose)
 
     def of_different(
-        self,
-        function: str,
-        argument: s.Expr,
-        title: str,
-        kind: t.Type,
-        aggregate: r.Aggregate,
-        *,
-        loose: bool,
+        self, argument: s.Expr, title: str, kind: t.Type, aggregate: r.Aggregate, *, loose: bool
     ) -> s.Expr:
         """The sum or the mean of different values."""
         place = self.different(argument, title, kind, loose=loose)
         total, count = s.Member(place, "sum"), s.Call("len", (s.Member(place, "seen"),))
         if kind in t.FLOATS:
             total = s.Call("value", (total,))
-        if function == "avg" and isinstance(kind, t.Decimal):
+        if aggregate.function == "avg_distinct" and isinstance(kind, t.Decimal):
             value: s.Expr = s.Binary("/", total, s.Call("cql.decimal_of", (count,)))
-        elif function == "avg":
+        elif aggregate.function == "avg_distinct":
             value = _mean(total, count, kind)
         else:
             value = _narrowed(total, kind, aggregate)
         return _unless(_is_zero(count), value, aggregate)
 
     def of_all(
-        self,
-        function: str,
-        argument: s.Expr,
-        title: str,
-        kind: t.Type,
-        aggregate: r.Aggregate,
-        *,
-        loose: bool,
+        self, argument: s.Expr, title: str, kind: t.Type, aggregate: r.Aggregate, *, loose: bool
     ) -> s.Expr:
         """The sum or the mean of all values."""
         count = self.present(argument, title) if loose else _member("n")
         value = self.sum(argument, title, kind, loose=loose)
-        if function == "avg" and isinstance(kind, t.Decimal):
+        if aggregate.function == "avg" and isinstance(kind, t.Decimal):
             one: s.Expr = s.Int(1)
             counted = _if_none(argument, s.Int(0), one) if loose else one
             wide = mean_type(kind)
             present = _if_none(argument, s.Int(0), s.Force(argument)) if loose else argument
             total = self.place("Decimals", f"total_{title}", wide, s.Call("rescale", (present,)))
             value = s.Binary("/", total, self.place("Decimals", f"count_{title}", wide, counted))
-        elif function == "avg":
+        elif aggregate.function == "avg":
             value = _mean(value, count, kind)
         else:
             value = _narrowed(value, kind, aggregate)

@@ -387,9 +387,8 @@ class _OpenQueue:
     cause: int
 
 
-_Port = tuple[
-    int, "_FilterEnd | _TurnEnd | None"
-]  # None: no number says how many items a firing takes or gives
+_Port = tuple[int, "_FilterEnd | _TurnEnd | None"]
+"""A part, and how it takes or gives; None where no number says how many items a firing does."""
 
 
 @define
@@ -493,9 +492,8 @@ class _Counts:
 
         Where there is no such number, because items would pile up, that filter is left out.
         """
-        tied: dict[
-            int, list[tuple[int, Fraction]]
-        ] = {}  # to parts, and what they count for each that this one counts
+        # Parts tied to each, with how many items or firings they count for each that it counts.
+        tied: dict[int, list[tuple[int, Fraction]]] = {}
         turns = [1] * self.parts  # a splitter, which counts items, goes round in whole turns
         for queue in self.queues:
             given, taken = queue.gives.share, queue.takes.share

@@ -1,13 +1,13 @@
 """CSV and TSV (RFC 4180): records of cells, quoted where they hold the delimiter, quotes or line ends.
 
 The first record names the columns; declared fields are found by name in any order, other columns are not
-read. Without such a record (`csv-noheader`), or where it says their types (`csv-types`), the columns are the fields in their
-order. A field in quotes may
-span lines; a quote inside it is doubled; a quote anywhere else, text after a closing quote and a carriage
-return outside quotes (but before a line feed) are errors. A record whose quotes close as they should is one,
-whatever its lines look like. Any other has failed: nobody knows where it ends, so only its first line is taken
-for bad, and the next record begins at the next line. Where there is more than one column, blank lines are
-skipped. Items that are not records come from the only column, or from the column `value`.
+read. Without such a record (`csv-noheader`), or where it says their types (`csv-types`), the columns are the fields
+in their order. A field in quotes may span lines; a quote inside it is doubled; a quote anywhere else, text
+after a closing quote and a carriage return outside quotes (but before a line feed) are errors. A record whose
+quotes close as they should is one, whatever its lines look like. Any other has failed: nobody knows where it
+ends, so only its first line is taken for bad, and the next record begins at the next line. Where there is more
+than one column, blank lines are skipped. Items that are not records come from the only column, or from the
+column `value`.
 """
 
 from __future__ import annotations

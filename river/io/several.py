@@ -19,7 +19,6 @@ from river.io.errors import unreadable
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-
 Folders = tuple[tuple[str, str | None], ...]
 """The columns that names of folders say, and their texts; None where there is no value."""
 

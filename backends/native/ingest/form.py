@@ -90,7 +90,7 @@ class Form:
 
     @property
     def headed(self) -> bool:
-        """Whether the first record names the columns."""
+        """Whether the first record says something of the columns, and is no row."""
         return self.delimited and has_header(self.format)
 
     @property
