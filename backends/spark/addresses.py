@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -26,7 +27,7 @@ from backends.spark.run import watched
 from backends.spark.session import look_again, session
 from backends.spark.task import ShippedProgram
 from river.backend import Summary
-from river.classes import field, frozen
+from river.classes import evolve, field, frozen
 from river.diagnostics import Diagnostic, Rejected
 from river.driver import (
     Results,
@@ -116,12 +117,13 @@ class _AddressedRun:
     def through(self) -> None:
         """Runs a job of Spark for each output."""
         job, graph = self.job, self.compiled.graph
-        found = self.backend.frames(
-            graph,
-            {name: self.frame(name) for name in graph.inputs},
-            order_by=job.order_by,
-            externs=job.options.externs,
-        )
+        frames = {name: self.frame(name) for name in graph.inputs}
+        try:
+            found = self.backend.frames(graph, frames, order_by=job.order_by, externs=job.options.externs)
+        except Rejected as rejected:
+            raise Rejected(
+                evolve(each, place=self.where(each.place)) for each in rejected.diagnostics
+            ) from None
         types = row_types(graph)
         for name, type_ in types.items():
             self.check_target(name, type_)
@@ -149,6 +151,10 @@ class _AddressedRun:
         watched(self.spark, work, f"the plan of `{name}`", self.job.options)
 
     # -- in
+
+    def where(self, place: str | None) -> str | None:
+        """The address of an input that a diagnostic names as its place."""
+        return place if place is None else address(self.job.inputs.get(place)) or place
 
     def frame(self, name: str) -> Any:
         """The rows of an input. Raises: Rejected("spark-address") for what Spark cannot read."""
@@ -178,8 +184,16 @@ class _AddressedRun:
         """The rows of files: Spark's reader reads Parquet, and River's all else, a file in a task. Raises: Rejected."""
         stated = self.job.formats.get(name)
         type_ = given_type(self.compiled.graph, name)
-        if self.format(name, place) == PARQUET:
+        kind = self.format(name, place)
+        if kind == PARQUET:
             return self.parquet(place, type_)
+        if kind is None:
+            try:
+                return self.parquet(place, type_)
+            except _spark_errors() as error:
+                message = f"input `{name}`: no name at `{place}` tells a format, and it is no Parquet"
+                help_ = f"say the format: `--in-format {name}=FORMAT`"
+                raise Rejected([Diagnostic("data-format", message, help=help_)]) from error
         work = kernels.OutputWork(ShippedProgram(SAME.format(type=show(type_)), ()), "rows")
         files = self.spark.read.format("binaryFile").load(place).select("path", "content")
         return files.mapInArrow(partial(kernels.parsed, work.text(), stated, place), frame_schema(type_))
@@ -205,15 +219,31 @@ class _AddressedRun:
         reader = self.spark.read.schema(import_module("pyspark.sql.types").StructType(fields))
         return reader.option("basePath", base(place, fixed(path))).parquet(place)
 
-    def format(self, name: str, place: str) -> str:
-        """The format of what stands at an address, as it is stated or its name tells; Parquet if none of these does."""
+    def format(self, name: str, place: str) -> str | None:
+        """The format of what stands at an address, as it is stated, or its name tells, or those of the files; None if none does.
+
+        Raises: Rejected("data-format") for files of several formats, ("spark-address") where there are none.
+        """
         stated = self.job.formats.get(name)
         try:
             return format_of(place.rstrip("/*"), stated, name)[0]
         except Rejected:
             if stated is not None:
                 raise
-            return PARQUET
+        listing = self.spark.read.format("binaryFile").option("recursiveFileLookup", "true")
+        files = sorted(path_of(unquote(each)) for each in listing.load(place).inputFiles())
+        if not files:
+            raise _refused(f"input `{name}`: there is no file at `{place}`", "name where they are")
+        found: dict[str, str] = {}
+        for file in files:
+            with suppress(Rejected):
+                found.setdefault(format_of(file, None, name)[0], file)
+        if len(found) > 1:
+            kinds = ", ".join(f"`{file}`" for file in found.values())
+            message = f"input `{name}`: the files at `{place}` have several formats: {kinds}"
+            help_ = f"name those of one: `{place.rstrip('/')}/*.{min(found)}`"
+            raise Rejected([Diagnostic("data-format", message, help=help_)])
+        return next(iter(found), None)
 
     # -- out
 
@@ -223,11 +253,46 @@ class _AddressedRun:
         if place is None:
             return
         dividing(self.job, name, type_)
-        if table(place) is None and (kind := format_in(place, self.job.formats.get(name), name)) != PARQUET:
+        if (catalog := table(place)) is not None:
+            self.check_table(name, type_, catalog)
+        elif (kind := format_in(place, self.job.formats.get(name), name)) != PARQUET:
             raise _refused(
                 f"output `{name}`: `{place}` is {kind}, and at addresses Spark writes Parquet, or tables of its catalog",
                 "Spark writes texts otherwise than River does: name a file or a folder here, or write Parquet",
             )
+
+    def check_table(self, name: str, type_: t.Type, catalog: str) -> None:
+        """Checks that rows may go to a table that is there. Raises: Rejected("spark-address")."""
+        mode = self.job.mode or "error"
+        if mode == "overwrite" or not self.spark.catalog.tableExists(catalog):
+            return
+        if mode == "error":
+            message = f"output `{name}`: there is a table `{catalog}` already"
+            raise _refused(
+                message, "say `--mode append`, or `--mode overwrite`, which puts a new table in its place"
+            )
+        known = self.spark.catalog.listColumns(catalog)
+        there = {each.name.lower(): each.dataType for each in known}
+        ours = {each.name.lower(): each.dataType.simpleString() for each in frame_schema(type_).fields}
+        wrong = [
+            *(f"it has no column `{each}`" for each in ours if each not in there),
+            *(f"its column `{each}` is none of the output's" for each in there if each not in ours),
+            *(
+                f"its column `{each}` is `{there[each]}`, and that of the output `{kind}`"
+                for each, kind in ours.items()
+                if there.get(each, kind) != kind
+            ),
+        ]
+        if wrong:
+            message = f"output `{name}`: its rows do not fit into the table `{catalog}`: {'; '.join(wrong)}"
+            help_ = "make the output's columns those of the table; `--mode overwrite` puts a new table in its place"
+            raise _refused(message, help_)
+        by = [each.name for each in known if each.isPartition]
+        if [each.lower() for each in by] != [each.lower() for each in dividing(self.job, name, type_)]:
+            columns = ",".join(by)
+            message = f"output `{name}`: the table `{catalog}` is divided by {', '.join(map('`{}`'.format, by)) or 'nothing'}"
+            help_ = f"say `--partition-by {name}={columns}`" if by else "leave `--partition-by` out"
+            raise _refused(message, help_)
 
     def fetched(self, name: str, frame: Any) -> list[Any]:
         """The rows of an output as record batches here, in order of the columns that have one."""

@@ -23,6 +23,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any, Final, assert_never
 
 from backends.spark import kernels, sql, task
+from backends.spark.executors import see_here
 from backends.spark.kernels import LAST, NUMBER, PARTS, VARIABLE, OutputWork
 from backends.spark.keys import division, without_others
 from backends.spark.plan import in_one_order, plan, see_to_externs
@@ -130,8 +131,9 @@ class _Door:
             message = f"`order_by` names `{strangers[0]}`, which is no input"
             help_ = closest(strangers[0], self.graph.inputs) or f"inputs: {names}"
             raise Rejected([Diagnostic("spark-order", message, help=help_)])
-        for name in self.inputs:
+        for name, frame in self.inputs.items():
             self.check(name)
+            see_here(frame.sparkSession)
             self.named[name] = self.told_apart(name)
 
     def check(self, name: str) -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from functools import cache
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from inspect import getsource
 from typing import Any, Final
 
 from backends.spark import look
@@ -36,6 +40,45 @@ def see(session: Any, *, remote: bool = False) -> None:
         raise Rejected([_cannot(message, _last(error), remote=remote)]) from error
     finally:
         pickling.unregister_pickle_by_value(look)
+    _judge(text, remote=remote)
+
+
+def see_here(session: Any) -> None:
+    """Looks at the Python that runs the tasks of a Spark in this process, if it is another one; no job is run.
+
+    Raises: Rejected("spark-no-river").
+    """
+    if (python := _another(session)) is not None:
+        _judge(_told_by(python), remote=False)
+
+
+def runs_here(session: Any) -> bool:
+    """Whether the tasks of a session run in this process' Python."""
+    return session.conf.get("spark.master", "").partition("[")[0] == "local" and _another(session) is None
+
+
+def _another(session: Any) -> str | None:
+    """The Python of a Spark that is this process, where it is not the one that runs this; None, too, for others."""
+    context = getattr(session, "_sc", None)  # a client of Spark Connect has none
+    if context is None or context.master.partition("[")[0] != "local" or context.pythonExec == sys.executable:
+        return None
+    return context.pythonExec
+
+
+@cache
+def _told_by(python: str) -> str:
+    """What a Python here says of itself. Raises: Rejected("spark-no-river") if there is none."""
+    script = f"{getsource(look)}\nprint(look(0), end='')"
+    try:
+        done = subprocess.run([python, "-c", script], capture_output=True, text=True, check=True)  # noqa: S603 - Spark runs it
+    except (OSError, subprocess.CalledProcessError) as error:
+        message = f"the executors of Spark run `{python}`, which does not run"
+        raise Rejected([_cannot(message, str(error), remote=False)]) from error
+    return done.stdout
+
+
+def _judge(text: str, *, remote: bool) -> None:
+    """Whether a Python that tells this can run programs. Raises: Rejected("spark-no-river")."""
     python, missing, release = text.split("\n")
     if missing:
         names = ", ".join(f"`{name}`" for name in missing.split())

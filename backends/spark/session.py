@@ -23,7 +23,7 @@ from socket import create_connection
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from backends.spark.executors import see
+from backends.spark.executors import runs_here, see
 from backends.spark.java import find_java
 from river.diagnostics import Diagnostic, Note, Rejected
 
@@ -98,7 +98,7 @@ def session(workers: int, settings: Mapping[str, str], *, chunks: bool = True) -
     try:
         context = getattr(found, "_sc", None)  # a client of Spark Connect has none
         name = None if context is None else context.applicationId
-        if (address or not _here(found)) and name not in _SEEN:
+        if (address or not runs_here(found)) and name not in _SEEN:
             _beside(lambda: see(found, remote=bool(address)), 0)
             _SEEN.update(() if name is None else (name,))
         yield found
@@ -188,11 +188,6 @@ def look_again(wrote: Session, table: str) -> None:
     parts = [*(each for each in (found.catalog,) if each), *(found.namespace or ()), found.name]
     for each in users.values():
         each.catalog.refreshTable(".".join(f"`{part.replace('`', '``')}`" for part in parts))
-
-
-def _here(found: Session) -> bool:
-    """Whether the tasks of a session run in this process' Python."""
-    return found.conf.get(MASTER_KEY, "").partition("[")[0] == "local"
 
 
 _OF_ROWS: Final = {

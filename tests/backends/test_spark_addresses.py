@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from contextlib import nullcontext
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
@@ -177,6 +178,75 @@ def test_columns_put_rows_in_order(spark: Any, tmp_path: Path) -> None:
     assert "names the column `lines`" in err.getvalue()
 
 
+def test_rows_go_to_tables_that_have_their_columns(spark: Any) -> None:
+    """What does not fit is told before a job is run, with the table and its columns; names differ in case as Spark lets them."""
+    program = river.compile(LOG, "sawzall")
+    rows = pa.table({"origin": ["x", "y", "x"], "bytes": [1, 2, 3]})
+    for name, columns in {
+        "less": "origin string",
+        "more": "origin string, bytes bigint, z int",
+        "narrow": "origin string, bytes int",
+        "other": "BYTES bigint, Origin string",
+    }.items():
+        spark.sql(f"create table far.{name} ({columns}) using parquet")
+    spark.sql("create table far.divided (bytes bigint, origin string) using parquet partitioned by (origin)")
+    more: dict[str, Any]
+    for name, more, told in (
+        ("less", {"mode": "append"}, "the table `far.less`: it has no column `bytes`"),
+        ("more", {"mode": "append"}, "the table `far.more`: its column `z` is none of the output's"),
+        ("narrow", {"mode": "append"}, "its column `bytes` is `int`, and that of the output `bigint`"),
+        ("divided", {"mode": "append"}, "the table `far.divided` is divided by `origin`"),
+        (
+            "other",
+            {"mode": "append", "partition_by": {"sums": "origin"}},
+            "`far.other` is divided by nothing",
+        ),
+        ("other", {}, "there is a table `far.other` already"),
+    ):
+        with pytest.raises(Rejected) as refused:
+            program.run({"log": rows}, {"sums": f"table:far.{name}"}, backend="spark", **more)
+        (found,) = refused.value.diagnostics
+        assert found.code == "spark-address"
+        assert told in found.message
+    for _ in range(2):
+        program.run({"log": rows}, {"sums": "table:far.other"}, backend="spark", mode="append")
+    assert [*map(tuple, spark.sql("select origin, bytes from far.other order by 1").collect())] == [
+        ("x", 4), ("x", 4), ("y", 2), ("y", 2),
+    ]  # fmt: skip
+    for name, code in (("more", None), ("less", "data-column")):
+        with nullcontext() if code is None else pytest.raises(Rejected) as refused:
+            program.run({"log": f"table:far.{name}"}, backend="spark")
+        if refused is not None:
+            (found,) = refused.value.diagnostics
+            assert (found.code, found.place) == (code, f"table:far.{name}")
+
+
+def test_names_of_files_tell_the_format_where_the_folder_does_not(spark: Any, tmp_path: Path) -> None:
+    program = river.compile(LOG, "sawzall")
+    rows = pa.table({"origin": ["x", "y", "x"], "bytes": [1, 2, 3]})
+    for folder in ("nameless", "texts", "several", "others", "none", "deep/day=1"):
+        (tmp_path / folder).mkdir(parents=True)
+    parquet.write_table(rows, tmp_path / "nameless" / "part-0")
+    for folder in ("texts", "several"):
+        arrow_csv.write_csv(rows, tmp_path / folder / "log.csv")
+    (tmp_path / "several" / "more.jsonl").write_text("")
+    (tmp_path / "others" / "part-0").write_text("origin,bytes\n")
+    with gzip.open(tmp_path / "deep" / "day=1" / "log.jsonl.gz", "wt") as file:
+        file.writelines(f"{json.dumps(row)}\n" for row in rows.to_pylist())
+    where = tmp_path.as_uri()
+    for place in ("nameless/", "texts/", "t*/", "deep/"):
+        found = program.run({"log": f"{where}/{place}"}, backend="spark")
+        assert found["sums"].to_pylist() == [{"origin": "x", "bytes": 4}, {"origin": "y", "bytes": 2}]
+    for place, code, told in (
+        ("several/", "data-format", "have several formats: "),
+        ("others/", "data-format", "tells a format, and it is no Parquet"),
+        ("none/", "spark-address", "there is no file at"),
+    ):
+        with pytest.raises(Rejected, match=told) as refused:
+            program.run({"log": f"{where}/{place}"}, backend="spark")
+        assert refused.value.diagnostics[0].code == code
+
+
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
 def test_names_of_folders_say_columns(kind: str, spark: Any, tmp_path: Path) -> None:
     """With the types of the program, whatever Spark would guess."""
@@ -211,14 +281,11 @@ def test_what_cannot_be_done_at_addresses_is_refused(spark: Any, tmp_path: Path)
     program = river.compile(VIEWS, lang="cql")
     where = tmp_path.as_uri()
     parquet.write_table(CLICKS, tmp_path / "clicks.parquet")
-    (tmp_path / "texts").mkdir()
-    (tmp_path / "texts" / "clicks.csv").write_text("ts,page\n1,a\n")
     given = {"clicks": f"{where}/clicks.parquet"}
     more: dict[str, Any]
     for inputs, outputs, more, told in (
         ({"clicks": f"{where}/none.parquet"}, {}, {}, "Spark cannot read"),
         ({"clicks": "table:far.nothing"}, {}, {}, "Spark cannot read"),
-        ({"clicks": f"{where}/texts/"}, {}, {}, r"Spark says: \[FAILED_READ_FILE"),
         (given, {"views": f"{where}/views.jsonl"}, {}, "is jsonl"),
         (given, {"views": f"{where}/views/"}, {"partition_by": {"views": ["nothing"]}}, "nothing"),
         (given, {}, {"lateness": 5}, "`--lateness` is not for"),

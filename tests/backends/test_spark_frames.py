@@ -78,6 +78,7 @@ class Frame:
     """A DataFrame of PySpark's, as far as plans of one input use it: partitions of Arrow rows."""
 
     isStreaming = False  # noqa: N815 - the name is pyspark's
+    sparkSession = None  # noqa: N815 - the name is pyspark's
 
     def __init__(self, parts: list[pa.Table], random: Random) -> None:
         self.parts = parts

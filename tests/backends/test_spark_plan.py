@@ -12,6 +12,7 @@ import time
 from importlib.util import find_spec
 from pathlib import Path
 from textwrap import dedent
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -431,6 +432,25 @@ def test_executors_that_cannot_run_river(
     assert found.message.startswith(message)
     assert [each.message for each in found.notes] == ([] if note is None else [note])
     assert "spark.pyspark.python" in (found.help or "")
+
+
+def test_another_python_of_threads_is_looked_at(tmp_path: Path) -> None:
+    """Without a job of Spark; that of this process need not be."""
+    made = lambda python, master="local[2]": SimpleNamespace(  # noqa: E731
+        _sc=SimpleNamespace(pythonExec=python, master=master), conf={"spark.master": master}
+    )
+    executors.see_here(made(sys.executable))
+    executors.see_here(made(str(tmp_path / "none"), "spark://host:7077"))
+    assert executors.runs_here(made(sys.executable))
+    assert not executors.runs_here(made("python3"))
+    assert not executors.runs_here(made(sys.executable, "spark://host:7077"))
+    bare = tmp_path / "python"
+    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
+    bare.chmod(0o755)
+    for python, told in ((bare, "which cannot run River"), (tmp_path / "none", "which does not run")):
+        with pytest.raises(Rejected, match=told) as refused:
+            executors.see_here(made(str(python)))
+        assert refused.value.diagnostics[0].code == "spark-no-river"
 
 
 def test_what_is_told_of_a_python_that_can() -> None:
