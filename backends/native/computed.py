@@ -12,7 +12,7 @@ from time import thread_time
 from typing import TYPE_CHECKING, Any, Final
 
 from backends.native.batch import Batch
-from backends.native.contract import ARENA_SIZE, Reason
+from backends.native.contract import ARENA_SIZE, BASE, Reason
 from backends.native.layout import Unsupported, is_plain, register, size_align
 from backends.native.tiers import unless_abandoned
 from river.lang import typed
@@ -128,7 +128,7 @@ def fill(
     Raises: Unwanted when the thread's work is not wanted any more.
     """
     from backends.native.operator import NativeVariable
-    from backends.native.shared import BASE, part_at_hand
+    from backends.native.shared import part_at_hand
 
     close = part_at_hand(BASE).function("arena_close", (ctypes.c_void_p,))
     for index, symbol in rooms:

@@ -25,6 +25,9 @@ def mark_type(out: typed.Out) -> t.Type:
     return t.Tuple((t.I64, t.U64)) if by == t.U64 else MARK
 
 
+BASE: Final = "base"
+"""The part of the runtime library that nearly all operators need."""
+
 ARENA_SIZE: Final = 496
 ARENA_USED: Final = 24
 """Where an arena counts the bytes that it has of the system, in chunks of at least `CHUNK`."""

@@ -11,10 +11,10 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
+from backends.native.contract import BASE
 from backends.native.ir import FunctionText, module_text, reachable
 from backends.native.pages import HUGE
 from backends.native.rtlang import ATTRIBUTES, Unit, Written, compile_file, llvm, written
-from backends.native.shared import BASE
 from backends.native.tables import TABLES, constant
 
 if TYPE_CHECKING:

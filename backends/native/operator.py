@@ -17,6 +17,7 @@ from backends.native.computed import fill
 from backends.native.contract import (
     ARENA_SIZE,
     ARENA_USED,
+    BASE,
     CODES,
     CONTEXT,
     CONTEXT_SIZE,
@@ -34,7 +35,7 @@ from backends.native.layout import size_align
 from backends.native.llvm import available
 from backends.native.patterns import Calls, Patterns
 from backends.native.pool import POOL, default_limit
-from backends.native.shared import BASE, ModuleText, TreeTexts, part_at_hand, shared
+from backends.native.shared import ModuleText, TreeTexts, part_at_hand, shared
 from river.classes import define, evolve, field, frozen
 from river.diagnostics import InternalError
 from river.lang import types as t

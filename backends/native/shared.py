@@ -31,9 +31,6 @@ if TYPE_CHECKING:
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 
-BASE: Final = "base"
-"""The part of the runtime library that nearly all operators need."""
-
 _LOCK: Final = RLock()
 _MAKING: Final[dict[str, RLock]] = {}  # by key, what the others wait for
 _KNOWN: Final[dict[str, Code]] = {}

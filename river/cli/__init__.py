@@ -18,15 +18,13 @@ from river.cli import signals, standard
 if TYPE_CHECKING:
     from typing import TextIO
 
-OK = 0
-
 
 def run() -> None:
     """The entry point of the `river` command."""
     signals.heed()
     try:
         stdin, stdout, stderr = standard.opened()
-        status = _run(stdin, stdout, stderr) or signals.ended(sys.stderr) or OK
+        status = _run(stdin, stdout, stderr) or signals.ended(sys.stderr) or 0
     except BaseException:  # a signal may come before `main` begins, or behind it
         ended = signals.ended(sys.stderr)
         if ended is None:

@@ -8,7 +8,7 @@ from typing import TextIO
 
 import click
 
-from river.cli import OK, signals
+from river.cli import signals
 from river.cli.execution import check_, run_
 from river.cli.insight import explain_, graph_
 from river.cli.limits import exhausted
@@ -20,7 +20,7 @@ from river.cli.translation import compile_
 from river.cli.versions import version_
 from river.diagnostics import Diagnostic, InternalError, Rejected
 
-USER_ERROR, INTERNAL, INTERRUPTED, UNREAD = 1, 2, 130, 141
+OK, USER_ERROR, INTERNAL, INTERRUPTED, UNREAD = 0, 1, 2, 130, 141
 
 
 def main(argv: list[str], stdin: TextIO, stdout: TextIO, stderr: TextIO) -> int:

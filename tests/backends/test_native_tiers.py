@@ -14,7 +14,7 @@ pytest.importorskip("llvmlite")
 
 import river
 from backends.multicore import views
-from backends.native import NativeOperator, apart, compile_native, jit, ranking, shared, tiers
+from backends.native import NativeOperator, apart, compile_native, improving, jit, ranking, shared, tiers
 from backends.native import views as native_views
 from backends.native.apart import Order
 from backends.native.ingest import code
@@ -371,7 +371,7 @@ def test_what_is_run_again_is_improved_by_another_process(monkeypatch: pytest.Mo
     assert not ordered
     often = runs_of(93, AGAIN, 0.0)
     assert ordered == [often.order]
-    apart.fulfil(ordered)
+    improving.fulfil(ordered)
     with while_running():
         native = counts(93)
         assert fired(native, ("a", 1)) == [("a", 94)]
@@ -425,15 +425,15 @@ def test_a_process_of_its_own_improves_code() -> None:
 def test_two_processes_do_not_improve_code_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     tier = runs_of(96, AGAIN)
     assert tier.order is not None
-    monkeypatch.setattr(apart, "_alone", lambda _: False)
-    assert not apart.fulfil([tier.order])
+    monkeypatch.setattr(improving, "_alone", lambda _: False)
+    assert not improving.fulfil([tier.order])
     assert not tier.order.done
     monkeypatch.setattr("sys.argv", ["-c", tier.order.quick, tier.order.better, str(tier.order.level)])
     monkeypatch.setattr(os, "nice", lambda _: None)
     monkeypatch.setattr(os, "sched_setscheduler", lambda *_: None)
     monkeypatch.setattr("resource.setrlimit", lambda *_: None)
     with pytest.raises(SystemExit) as left:
-        apart.main()
+        improving.main()
     assert left.value.code == apart.ANOTHER
 
 
@@ -462,15 +462,15 @@ def test_a_cache_that_is_removed_meanwhile_does_not_come_back(
 ) -> None:
     tier = runs_of(97, AGAIN)
     assert tier.order is not None
-    improved = shared.improved
+    improved = improving.improved
 
     def removed(data: bytes, level: int) -> bytes:
         made = improved(data, level)
         shutil.rmtree(tmp_path)
         return made
 
-    monkeypatch.setattr(shared, "improved", removed)
-    apart.fulfil([tier.order, tier.order])
+    monkeypatch.setattr(improving, "improved", removed)
+    improving.fulfil([tier.order, tier.order])
     assert not tmp_path.exists()
 
 
