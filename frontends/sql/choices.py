@@ -93,16 +93,17 @@ def _coalesced(
     last = len(found) - 1 if enough is None else enough
     value = found[last].expr
     for one in reversed(found[:last]):
-        value = s.Call("coalesce", (one.expr, value), span=expr.span)
+        value = s.Call("coalesce", (typed_literal(one).expr, value), span=expr.span)
     return over.typed(value)
 
 
 def _extreme(over: RowExpressions, operation: str, found: tuple[Found, ...], expr: s.Call) -> Found:
-    """The greatest or least of those operands that are there; NaN is the greatest number."""
+    """The greatest or least of those operands that are there: never none if one of them is not. NaN is the greatest number."""
     if all(strip(one.type) == DATE for one in found):
         number = _extreme(over, operation, tuple(days.as_days(over, each) for each in found), expr)
         return over.lifted((number,), lambda parts: dates.made(parts[0]), expr)
-    value = found[0]
+    value = typed_literal(found[0])
     for one in found[1:]:
         value = over.typed(s.Call(operation, (value.expr, one.expr), span=expr.span))
-    return value
+    always = isinstance(value.type, t.Optional) and any(not isinstance(one.type, t.Optional) for one in found)
+    return over.typed(s.Force(value.expr, span=expr.span)) if always else value

@@ -141,12 +141,33 @@ def alike(found: tuple[Found, ...]) -> tuple[Found, ...]:
 
 
 def typed_literal(found: Found) -> Found:
-    """A number that is written out as one whose type does not depend on where it stands."""
-    match found.expr:
-        case s.Int() | s.Float() | s.Unary("-", s.Int() | s.Float()) if found.type in (t.I64, t.F64):
-            return evolve(found, expr=s.Call("i64" if found.type == t.I64 else "f64", (found.expr,)))
+    """A number that is made of numbers that are written out alone, as one whose type does not depend on where it stands."""
+    kind = strip(found.type)
+    return evolve(found, expr=_settled(found.expr, kind)) if kind in (t.I64, t.F64) else found
+
+
+def _settled(expr: s.Expr, kind: t.Type) -> s.Expr:
+    match expr:
+        case s.IfExpr(condition, then, other):
+            return s.IfExpr(condition, _settled(then, kind), _settled(other, kind), span=expr.span)
+        case _ if _written_out(expr):
+            return s.Call("i64" if kind == t.I64 else "f64", (expr,), span=expr.span)
         case _:
-            return found
+            return expr
+
+
+def _written_out(expr: s.Argument) -> bool:
+    match expr:
+        case s.Int() | s.Float():
+            return True
+        case s.Unary(_, value):
+            return _written_out(value)
+        case s.Binary(_, left, right):
+            return _written_out(left) and _written_out(right)
+        case s.Call(_, args):
+            return bool(args) and all(map(_written_out, args))
+        case _:
+            return False
 
 
 def loosened(found: Found) -> s.Expr:

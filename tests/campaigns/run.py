@@ -141,6 +141,13 @@ CAMPAIGNS: Final = (
         ("tests/properties/test_cql_whole.py", "-k", "every_instant"),
     ),
     Campaign(
+        "expressions",
+        "expressions of CQL have the values that DuckDB says, also where operands are none",
+        1_000,
+        1,
+        ("tests/properties/test_cql_expressions.py",),
+    ),
+    Campaign(
         "queries-divided",
         "queries of CQL send the same, row for row, with any number of workers, wherever their operators can be divided",
         1_000,

@@ -47,6 +47,11 @@ def test_a_condition_inside_an_expression_may_be_none() -> None:
     assert codes("v: relation = select if a {1} else {0} as r from s;") == ["sql-condition"]
 
 
+def test_the_greatest_of_several_is_none_where_all_may_be() -> None:
+    made = columns("select greatest(a, 2) as n, least(q, a) as m, greatest(q, q) as l from s")
+    assert made == {"n": t.I64, "m": t.I64, "l": t.Optional(t.I64)}
+
+
 def test_none_takes_its_type_from_what_stands_around_it() -> None:
     found = columns("select if a > 1 {q} else {null} as r from s")
     assert found == {"r": t.Optional(t.I64)}

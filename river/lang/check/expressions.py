@@ -379,8 +379,8 @@ def operation(
             nodes[0] = place(c, arg, f"`{name}`")
         elif not isinstance(arg, s.Lambda) and not flexible(c, arg):
             nodes[i] = infer(c, arg)
-    if name in ("==", "!=", "same"):
-        _lift(nodes)
+    if name in ("==", "!=", "same") and len(args) == 2:
+        _lift(nodes, args)
     _lead(c, name, nodes, wanted, args)
     if name == "coalesce" and len(args) == 2:
         _second(c, nodes, args, wanted)
@@ -443,8 +443,12 @@ def _second(
         nodes[1] = infer(c, second, t.Optional(strip(nodes[0].type)))
 
 
-def _lift(nodes: list[typed.Expr | typed.Lambda | None]) -> None:
-    """Makes the two sides of an equality the same type where one is the optional of the other."""
+def _lift(nodes: list[typed.Expr | typed.Lambda | None], args: tuple[s.Argument, ...]) -> None:
+    """Makes the two sides of an equality the same type where one is the optional of the other, or is seen to be none at times."""
+    for i, arg in enumerate(args):
+        beside = nodes[1 - i]
+        if nodes[i] is None and not isinstance(beside, typed.Lambda | None) and not isinstance(arg, s.Lambda):
+            nodes[1 - i] = coerce(beside, _beside(arg, beside.type)) or beside
     left, right = nodes
     if left is None or right is None or isinstance(left, typed.Lambda) or isinstance(right, typed.Lambda):
         return
@@ -576,8 +580,12 @@ def _if(
     c: Context, cond: s.Expr, then: s.Expr, other: s.Expr, wanted: t.Type | None, expr: s.Expr
 ) -> typed.Expr:
     condition = check(c, cond, t.BOOL)
-    unsure = flexible(c, then) and not isinstance(other, s.NoneValue)
-    if wanted is None and unsure and (not flexible(c, other) or (telling(other) and not telling(then))):
+    unsure = flexible(c, then) and not _is_none(other)
+    if (
+        wanted is None
+        and unsure
+        and (not flexible(c, other) or _is_none(then) or (telling(other) and not telling(then)))
+    ):
         second = infer(c, other)
         first = infer(c, then, _beside(then, second.type))
     else:
