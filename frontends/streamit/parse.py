@@ -133,7 +133,13 @@ class StreamItBuilder(StmtBuilder):
         )
 
     def struct(self, tree: Tree[Token], args: Args) -> c.Struct:
-        return c.Struct(str(args[0]), tuple(args[1:]), span=self.span(tree))
+        return c.Struct(
+            str(args[0]), tuple(part for parts in args[1:] for part in parts), span=self.span(tree)
+        )
+
+    def struct_parts(self, tree: Tree[Token], args: Args) -> tuple[c.Param, ...]:
+        type_, *names = args
+        return tuple(c.Param(type_, str(name), span=type_.span.to(self.token_span(name))) for name in names)
 
     def helpers(self, tree: Tree[Token], args: Args) -> c.Helpers:
         return c.Helpers(str(args[0]), tuple(args[1:]), span=self.span(tree))

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from river.lang.scope import Scope
 
 STEPS: Final = 400_000
-"""Expressions that are executed of one filter."""
+"""Expressions that are executed of one filter, and items of its windows."""
 
 ALL: Final = 2_000_000
 """Of all: what is left then keeps its state."""
@@ -389,6 +389,9 @@ class _Filter:
         run, handler, type_ = self.run, self.operator.rated, self.operator.ports[0].type
         assert handler is not None  # noqa: S101 - it is plain
         (rate,) = handler.rates
+        run.left -= rate.peek  # what makes a window takes as long as expressions do
+        if run.left < 0:
+            raise Undecided("its windows are long")
         for out in run.outs:
             out.clear()
         run.trace.clear()

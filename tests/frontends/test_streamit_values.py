@@ -331,6 +331,21 @@ def test_structs() -> None:
     assert lines(text, 2) == ["9 27.5 17 18 27 019", "9 47.5 37 130 47 041"]
 
 
+def test_parts_of_structs_may_share_a_type() -> None:
+    text = """
+    struct Pixel { int r, g, b; float[2] at; }
+    void->void pipeline Main { add Count; add Paint; add Show; } COUNT
+    int->Pixel filter Paint { work pop 1 push 1 { Pixel p; p.r = pop(); p.g = 7; p.b = p.r * 2; push(p); } }
+    Pixel->void filter Show { work pop 1 { Pixel p = pop(); println(p.r + " " + p.g + " " + p.b); } }
+    """.replace("COUNT", COUNT)
+    first, second = lines(text, 2)
+    assert [int(word) for word in second.split()] == [
+        int(first.split()[0]) + 1,
+        7,
+        2 * int(second.split()[0]),
+    ]
+
+
 def test_complex_numbers_are_enqueued_and_written(tmp_path: Path) -> None:
     text = """
     void->void pipeline Main { add FileReader<float>("a.bin"); add Loop; add FileWriter<complex>("b.bin"); }

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import river
-from frontends.streamit import FRONTEND
+from frontends.streamit import FRONTEND, windows
 from river.source import Source
 from river.testing.seeds import chance
 
@@ -196,3 +196,17 @@ def test_filters_that_differ_in_floats_are_looked_at_once() -> None:
     kept = found(text, [float(item) for item in ITEMS])
     assert kept
     assert not any(name.startswith("Ring") for name in kept)
+
+
+def test_items_of_long_windows_count_as_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    last = """
+    int last;
+    work pop 90 push 1 {
+      int sum = last;
+      for (int i = 0; i < 4; i++) sum += peek(i) * last;
+      push(sum);
+      last = peek(89);
+    }"""
+    assert not found(program(last), [3] * 300)
+    monkeypatch.setattr(windows, "STEPS", 250)
+    assert found(program(last.replace("90", "91")), [3] * 300)

@@ -1001,6 +1001,14 @@ FRONTENDS: Final = (
         raises="Rejected",
     ),
     Mutant(
+        "long-windows-for-nothing",
+        "a filter that takes a million items is tried for windows as if they cost nothing",
+        "frontends/streamit/windows.py",
+        "run.left -= rate.peek",
+        "run.left -= 0",
+        "tests/frontends/test_streamit_windows.py::test_items_of_long_windows_count_as_work",
+    ),
+    Mutant(
         "remembered-ahead",
         "state that holds an item to come begins with that item, too",
         "frontends/streamit/windows.py",
