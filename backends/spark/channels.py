@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from backends.native.llvm import available
 from backends.spark.columns import as_batch, hashed, is_columnar, splitter
-from backends.spark.marshal import Piece, coder, values_of
+from backends.spark.marshal import Piece, coder, longs, values_of
 from river.checkpoint import Snapshot, read_state, write_state
 from river.classes import frozen
 from river.diagnostics import InternalError
@@ -86,6 +86,27 @@ class Divider:
                 count = 0
         yield from self._written(held)
 
+    def places(self, batches: Iterable[Items | Rows]) -> list[Any]:
+        """The numbers of the rows that each group has, as Arrow arrays."""
+        pa, compute = arrow(), arrow("compute")
+        held: list[list[Any]] = [[longs([])] for _ in range(self.groups)]
+        before = 0
+        columns = splitter(self.type, self.keys, self.groups, rows=False) if self.native else None
+        group = hashed(self.type, self.keys, self.groups)
+        for batch in batches:
+            if columns is not None:
+                parts = [longs(piece.places) for piece in columns(Piece(range(len(batch)), batch))]
+            else:
+                found = pa.array([group(item) for item in values_of(batch)], pa.int64())
+                parts = [
+                    compute.indices_nonzero(compute.equal(found, number)).cast(pa.int64())
+                    for number in range(self.groups)
+                ]
+            for ours, part in zip(held, parts, strict=True):
+                ours.append(compute.add(part, before))
+            before += len(batch)
+        return [pa.concat_arrays(parts) for parts in held]
+
     def _split(self) -> Callable[[Items | Rows], Sequence[Any]]:
         columns = splitter(self.type, self.keys, self.groups, rows=False) if self.native else None
         if columns is not None:
@@ -141,6 +162,20 @@ def in_order(tables: Sequence[Any]) -> Any:
         keys = pa.table({"instant": instants, "comes": comes.cast(pa.int8())})
         order = compute.sort_indices(keys, sort_keys=[("instant", "ascending"), ("comes", "ascending")])
     return table.take(order)
+
+
+def ordered(table: Any, columns: Sequence[str]) -> Any:
+    """The rows of a table by columns, as Spark orders them: nothing comes first, and what is no number last."""
+    pa, compute = arrow(), arrow("compute")  # which has what is no number behind numbers, too
+    keys: list[Any] = []
+    for column in map(table.column, columns):
+        if column.null_count:  # which versions of Arrow are told in different ways where to put
+            keys.append(column.is_valid().cast(pa.int8()))
+        keys.append(column.cast(pa.int8()) if pa.types.is_boolean(column.type) else column)
+    names = [str(number) for number in range(len(keys))]
+    return table.take(
+        compute.sort_indices(pa.table(keys, names), sort_keys=[(name, "ascending") for name in names])
+    )
 
 
 def machine_code(native: str) -> bool:

@@ -289,6 +289,7 @@ class _Run:
     _halted: bool = field(default=False, init=False)
     _alone: bool = field(default=False, init=False)
     _order: list[str] = field(factory=list[str], init=False)
+    _columns: Mapping[str, tuple[str, ...]] = field(factory=dict[str, "tuple[str, ...]"], init=False)
     _tables: Any = field(default=None, init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -325,7 +326,7 @@ class _Run:
             given = {
                 n: f for n in graph.inputs if (f := places.streams.get(n, places.tables.get(n))) is not None
             }
-            frame, self._tables, self._order = streamed(graph, given, self.job.order_by)
+            frame, self._tables, self._order, self._columns = streamed(graph, given, self.job.order_by)
         else:
             frame = _listing(spark, self.places.followed)
             spark.conf.set("spark.sql.streaming.stopTimeout", f"{PATIENCE}s")
@@ -388,8 +389,7 @@ class _Run:
             try:
                 more = (*self.places.followed, *self.places.streams)
                 if self.places.streams:
-                    rows = frame.repartition(1).sortWithinPartitions(*self._order)
-                    self._epoch(frame.sparkSession, number, {}, more, rows)
+                    self._epoch(frame.sparkSession, number, {}, more, frame)
                 else:
                     files, unread = self._files(frame)
                     self._epoch(frame.sparkSession, number, files, more, unread=unread)
@@ -440,10 +440,11 @@ class _Run:
     ) -> None:
         """Runs an epoch, unless it has been.
 
-        `rows`: those of streams, tagged and in order; `unread`: files that came and are not read, and why. Raises: Rejected.
+        `rows`: those of streams, tagged; `unread`: files that came and are not read, and why. Raises: Rejected.
         """
         last = self.manifests.last
         inputs = {name: tuple(found) for name, found in paths.items()}
+        given = rows
         if number == 0:
             rows = self._with_tables(rows)
             inputs |= {name: (file.path,) for name, file in self.places.still.items()}
@@ -469,12 +470,12 @@ class _Run:
                 if name in self.places.streams or name in self.places.tables
             )
         )
-        errand = self._errand(number, files, more, tagged)
+        errand = self._errand(number, files, more, tagged, given)
         telling = self._told(spark, errand, rows)
         if telling.again and not telling.refused:
             self._alone = True
             channels = 1 if self.shares else errand.channels
-            telling = self._told(spark, evolve(errand, portion=0, channels=channels), rows)
+            telling = self._told(spark, evolve(errand, portion=0, channels=channels, orders={}), rows)
         if telling.refused:
             raise Rejected(telling.refused)
         self.remarks = telling.remarks
@@ -509,12 +510,17 @@ class _Run:
         files: Mapping[str, tuple[GivenFile, ...]],
         more: tuple[str, ...],
         streamed: tuple[str, ...],
+        rows: Any,
     ) -> EpochErrand:
         options, job, last = self.plan.options, self.job, self.manifests.last
         states = self.manifests.states.absolute()
-        channels, portion = self._channels(files, streamed), self._portion(files, streamed)
-        if self.shares and not portion:
-            channels = 1
+        orders: Mapping[str, tuple[str, ...]] = {}
+        if streamed:
+            channels, portion, orders = self._of_streams(rows)
+        else:
+            channels, portion = self._channels(files), self._portion(files)
+            if self.shares and not portion:
+                channels = 1
         return EpochErrand(
             task.portable(self.plan),
             self.manifests.run,
@@ -538,21 +544,44 @@ class _Run:
             channels,
             portion if channels > 1 else 0,
             self.shares,
+            orders,
         )
 
-    def _channels(self, files: Mapping[str, tuple[GivenFile, ...]], streamed: tuple[str, ...]) -> int:
-        """How many tasks have the groups of keys. Nobody knows how many rows a stream brings."""
-        most = self.plan.workers if self.shares else min(self.plan.workers, self.manifests.groups)
-        if streamed or most == 1:
-            return 1 if self.shares else most
+    @property
+    def _most(self) -> int:
+        """How many tasks there are at most that have groups of keys, or shares."""
+        return self.plan.workers if self.shares else min(self.plan.workers, self.manifests.groups)
+
+    def _of_streams(self, rows: Any) -> tuple[int, int, Mapping[str, tuple[str, ...]]]:
+        """How many tasks have groups of keys, or shares, of an epoch of streams, a portion of files, and what orders rows.
+
+        Nobody knows how many rows there are, but in how many partitions they are.
+        """
+        several = 0
+        if (self.keys or self.shares) and self._columns and not self._one_reads:
+            several = _partitions(rows.coalesce(self._most) if self.shares else rows)
+        if not self.shares:
+            return self._most, 0, self._columns if several and self._most > 1 else {}
+        return (several, 0, self._columns) if several > 1 else (1, 0, {})
+
+    @property
+    def _one_reads(self) -> bool:
+        """Whether one task reads all that comes: rows may wait for others, or there was something wrong."""
+        return self._alone or self.job.lateness > 0 or self.plan.options.native == "off"
+
+    def _channels(self, files: Mapping[str, tuple[GivenFile, ...]]) -> int:
+        """How many tasks have the groups of keys, or shares, of an epoch of files."""
+        most = self._most
+        if most == 1:
+            return 1
         states = (self.manifests.states / file for file in self.manifests.last.states)
         size = sum(file.size for found in files.values() for file in found)
         size += sum(path.stat().st_size for path in states if path.exists())
         return most if size > SMALL else 1
 
-    def _portion(self, files: Mapping[str, tuple[GivenFile, ...]], streamed: tuple[str, ...]) -> int:
+    def _portion(self, files: Mapping[str, tuple[GivenFile, ...]]) -> int:
         """How many bytes a task reads, where several read the files: none, if rows may wait for others or there is little."""
-        if streamed or self._alone or self.job.lateness or self.plan.options.native == "off":
+        if self._one_reads:
             return 0
         size = sum(file.size for found in files.values() for file in found)
         length = min(max(size // (small.EACH * self.plan.workers), small.LEAST), small.MOST)
@@ -562,8 +591,7 @@ class _Run:
         """The rows of an epoch, and those of DataFrames that have an end."""
         if self._tables is None:
             return rows
-        both = self._tables if rows is None else rows.unionAll(self._tables)
-        return both.repartition(1).sortWithinPartitions(*self._order)
+        return self._tables if rows is None else rows.unionAll(self._tables)
 
     def _told(self, spark: Session, errand: EpochErrand, rows: Any) -> EpochTelling:
         """Runs the tasks of an epoch."""
@@ -578,12 +606,24 @@ class _Run:
         if not errand.shares or errand.channels == 1:
             return together(found)
         telling = of_shares(errand, found)
+        if errand.shares == "tables" and len(found) != errand.channels:
+            telling.again = True  # Spark has made other partitions than it said, and there are states that nobody went on from
         if telling.again or telling.refused:
             drop(errand, found)
         return telling
 
-    @staticmethod
-    def _texts(spark: Session, errand: EpochErrand, rows: Any) -> list[str]:
+    def _shares(self, rows: Any, count: int) -> Any:
+        """The rows of a stream in shares; where they have an order, one share comes behind the other."""
+        (name,) = self.compiled.graph.inputs
+        timed = self.compiled.graph.queues[name].by is not None
+        if self.shares == "tables":
+            found = rows.coalesce(count)
+            return found.sortWithinPartitions(*self._order) if timed else found
+        if timed or self.job.order_by.get(name):
+            return rows.repartitionByRange(count, *self._order).sortWithinPartitions(*self._order)
+        return rows.coalesce(count)
+
+    def _texts(self, spark: Session, errand: EpochErrand, rows: Any) -> list[str]:
         """What the tasks of an epoch tell, as text."""
         alone, read, work = (
             partial(each, errand.text()) for each in (tasks.epoch, tasks.read, tasks.channel)
@@ -601,11 +641,22 @@ class _Run:
                 return tellings(spark, 1, alone)
             case None:
                 return tellings_of_channels(spark, 1, read, errand.channels, work)
+            case _ if errand.orders and errand.shares:
+                shared = self._shares(rows, errand.channels)
+                return told_by(shared.mapInArrow(partial(tasks.apart_of_streams, errand.text()), TOLD))
             case _ if errand.channels == 1:
-                return told_by(rows.mapInArrow(alone, TOLD))
+                return told_by(self._in_one(rows).mapInArrow(alone, TOLD))
             case _:
-                sent = by_channel(rows.mapInArrow(read, EXCHANGE), errand.channels)
+                if errand.orders:
+                    found = rows.mapInArrow(partial(tasks.read_streams, errand.text()), EXCHANGE)
+                else:
+                    found = self._in_one(rows).mapInArrow(read, EXCHANGE)
+                sent = by_channel(found, errand.channels)
                 return told_by(sent.sortWithinPartitions("channel", "part", "place").mapInArrow(work, TOLD))
+
+    def _in_one(self, rows: Any) -> Any:
+        """The rows of streams in one partition, in order."""
+        return rows.repartition(1).sortWithinPartitions(*self._order)
 
     # -- the end
 
@@ -680,6 +731,11 @@ def _listing(spark: Session, folders: Mapping[str, Path]) -> Any:
         frame = reader.load(str(folder)).selectExpr(f"{number} as input", "path")
         found = frame if found is None else found.unionAll(frame)
     return found
+
+
+def _partitions(frame: Any) -> int:
+    """In how many partitions the rows of an epoch are: they come from a job of Spark's stream that is planned already."""
+    return frame._jdf.queryExecution().toRdd().getNumPartitions()  # noqa: SLF001 - no public way to ask
 
 
 def _stream_failed(error: Any) -> Rejected:

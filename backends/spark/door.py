@@ -73,8 +73,10 @@ def frames(
 
 def streamed(
     graph: Graph, inputs: Mapping[str, Frame], order_by: Mapping[str, Sequence[str]]
-) -> tuple[Frame, Frame | None, list[str]]:
+) -> tuple[Frame, Frame | None, list[str], dict[str, tuple[str, ...]]]:
     """The rows of frames without end, and those of the others, tagged by input (`kernels.tagged`); what puts them in order.
+
+    At last by which columns the rows of each input stand in that order, if Arrow can put them in it, too; else nothing.
 
     Raises: Rejected, as `frames` does.
     """
@@ -86,7 +88,10 @@ def streamed(
     pairs = [*zip(tagged, inputs.values(), strict=True)]
     tables = [rows for rows, frame in pairs if not frame.isStreaming]
     streams = _union([rows for rows, frame in pairs if frame.isStreaming])
-    return streams, _union(tables) if tables else None, door.tagged_order([*inputs], output)
+    columns_ = {name: tuple(door.order(name, output)) for name in inputs}
+    here_too = all(_sorted_alike(door.plain(name).schema[each]) for name in inputs for each in columns_[name])
+    order = door.tagged_order([*inputs], output)
+    return streams, _union(tables) if tables else None, order, columns_ if here_too else {}
 
 
 def _portable(graph: Graph, externs: Mapping[str, Callable[..., Any]]) -> task.ShippedProgram:
@@ -369,6 +374,18 @@ class _Door:
             for column in self.order(name, output)
         ]
         return [NUMBER, *order]
+
+
+def _sorted_alike(field_: Any) -> bool:
+    """Whether Arrow puts the values of a column in the order in which Spark does: texts by their bytes."""
+    kind = field_.dataType.simpleString()
+    return kind in _SORTED or kind.startswith("decimal(")
+
+
+_SORTED: Final = frozenset([
+    "boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "binary", "date", "timestamp",
+    "timestamp_ntz",
+])  # fmt: skip
 
 
 def _mapped(frame: Frame, function: Any, schema: Any) -> Frame:

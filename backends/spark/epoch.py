@@ -17,6 +17,8 @@ import os
 from collections import Counter
 from contextlib import contextmanager, suppress
 from functools import lru_cache
+from functools import partial as partial_
+from importlib import import_module
 from itertools import count, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -27,17 +29,18 @@ from backends.spark.channels import (
     in_order,
     items_of,
     machine_code,
+    ordered,
     read_groups,
     read_named,
     write_groups,
     write_named,
 )  # fmt: skip
 from backends.spark.delivery import hand_over
-from backends.spark.kernels import combined, ready, tagged
+from backends.spark.kernels import combined, instant, ready, runs, tagged
 from backends.spark.parts import GivenFile, portions
 from backends.spark.parts import read as read_part
 from backends.spark.rowwise import imported
-from backends.spark.sequels import Sequel
+from backends.spark.sequels import Sequel, in_any_order
 from backends.spark.task import ShippedProgram
 from river import plugins
 from river.backend import Options
@@ -64,7 +67,6 @@ from river.source import Source, Span
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 
-    from backends.native.batch import Batch
     from river.backend import Items, Rows, Summary
     from river.driver import Compiled
     from river.il.graph import Graph
@@ -74,12 +76,14 @@ __all__ = [
     "EpochErrand",
     "EpochTelling",
     "apart",
+    "apart_of_streams",
     "channel",
     "drop",
     "epoch",
     "of_shares",
     "read",
     "read_portions",
+    "read_streams",
 ]
 
 STATE: Final = ".state"
@@ -95,9 +99,10 @@ class EpochErrand:
     of each, and the columns by which it is divided; `states`: the folder for the state. `letters`: where rows go that are wrong,
     None: nowhere. `streamed`: the inputs whose rows the task that reads is given. `keys`: the columns by which each input is
     divided among `groups`, which `channels` have; empty where the state is in one piece. `portion`: about how many bytes of the
-    files a task reads, 0: one task reads them all. `shares`: rows may go to any channel, since they are taken one by one ("rows")
-    or accumulated ("tables"): each has some of the portions, and a state of its own of what is accumulated. The rest: see
-    `river.backend.Options` and `Job`.
+    files a task reads, 0: one task reads them all. `orders`: the columns that put the rows of each input in order where tasks
+    get rows of streams as Spark has them and do that; empty: one is given all, in order. `shares`: rows may go to any channel,
+    since they are taken one by one ("rows") or accumulated ("tables"): each has some of the portions, and a state of its own of
+    what is accumulated. The rest: see `river.backend.Options` and `Job`.
     """
 
     program: ShippedProgram
@@ -122,6 +127,12 @@ class EpochErrand:
     channels: int = 1
     portion: int = 0
     shares: Literal["", "rows", "tables"] = ""
+    orders: Mapping[str, tuple[str, ...]] = field(factory=dict[str, "tuple[str, ...]"])
+
+    @property
+    def several(self) -> bool:
+        """Whether several tasks read what came."""
+        return bool(self.portion or self.orders)
 
     def text(self) -> str:
         """As JSON."""
@@ -130,6 +141,7 @@ class EpochErrand:
             self.program.text, self.program.namespaces, self.run, self.number, files, self.more, self.order, self.before,
             self.outputs, self.states, self.letters, self.on_error, self.until, self.lateness, self.externs, self.native,
             self.batch, self.streamed, self.keys, self.groups, self.channels, self.portion, self.shares,
+            self.orders,
         ])  # fmt: skip
 
     @staticmethod
@@ -151,6 +163,7 @@ class EpochErrand:
             channels,
             portion,
             shares,
+            orders,
         ) = rest
         given = {name: tuple(GivenFile.of(cells) for cells in found) for name, found in files.items()}
         places = {name: (folder, format_, tuple(by)) for name, (folder, format_, by) in outputs.items()}
@@ -158,6 +171,7 @@ class EpochErrand:
             ShippedProgram(program, tuple(namespaces)), run, number, given, tuple(more), order, tuple(before), places, states,
             letters, on_error, until, lateness, tuple(externs), native, batch, tuple(streamed),
             {name: tuple(columns) for name, columns in keys.items()}, groups, channels, portion, shares,
+            {name: tuple(columns) for name, columns in orders.items()},
         )  # fmt: skip
 
     def name(self, channel: int, attempt: str, suffix: str) -> str:
@@ -350,14 +364,33 @@ def apart(text: str, batches: Iterable[Any]) -> Iterator[Any]:
     for number in (int(each) for batch in batches for each in batch.column(0).to_pylist()):
         first, behind = (len(pieces) * each // errand.channels for each in (number, number + 1))
         ours = [(file, share) for found in pieces[first:behind] for _, file, share in found]
-        work = _Work(errand, EpochTelling(number))
-        well = False
-        with work.trying():
-            work.run_whole({name: _portion(errand, name, ours, work.telling)})
-            well = True
-        if not well:
-            work.telling = EpochTelling(number, again=True)
-        yield work.told()
+        yield _share(errand, number, partial_(_portion, errand, name, ours))
+
+
+def apart_of_streams(text: str, batches: Iterable[Any]) -> Iterator[Any]:
+    """The same of rows of a stream: the number of a share is that of its partition."""
+    errand = EpochErrand.read(text)
+    context: Any = import_module("pyspark").TaskContext.get()
+
+    def rows(telling: EpochTelling) -> Iterator[Items | Rows]:
+        for table in runs(batches):
+            for name, found in tagged(_tuned(errand).graph, table.to_batches(), errand.streamed).items():
+                yield from _of_stream(errand, name, found, telling)
+
+    yield _share(errand, context.partitionId(), rows)
+
+
+def _share(errand: EpochErrand, number: int, rows: Callable[[EpochTelling], Iterator[Items | Rows]]) -> Any:
+    """Runs the program on a share of the rows of its only input."""
+    (name,) = _tuned(errand).graph.inputs
+    work = _Work(errand, EpochTelling(number))
+    well = False
+    with work.trying():
+        work.run_whole({name: rows(work.telling)})
+        well = True
+    if not well:
+        work.telling = EpochTelling(number, again=True)
+    return work.told()
 
 
 def of_shares(errand: EpochErrand, tellings: Iterable[EpochTelling]) -> EpochTelling:
@@ -416,9 +449,63 @@ def read_portions(text: str, batches: Iterable[Any]) -> Iterator[Any]:
         yield from _to_all(errand, part, telling)
 
 
+def read_streams(text: str, batches: Iterable[Any]) -> Iterator[Any]:
+    """The same of rows of streams as one task of Spark has them: in no order, in which the channels put them.
+
+    They stay rows of the DataFrame, since that may have columns that the program has not, and that put rows in order.
+    """
+    errand = EpochErrand.read(text)
+    graph = _tuned(errand).graph
+    context: Any = import_module("pyspark").TaskContext.get()
+    part = context.partitionId()
+    telling, counts = EpochTelling(), Counter[int]()
+    try:
+        for table in runs(batches):
+            for name, found in tagged(graph, table.to_batches(), errand.streamed).items():
+                rows = _divider(errand, name).places(_of_stream(errand, name, found, telling))
+                for group, places in enumerate(rows):
+                    if len(places):
+                        yield _row_for(errand, part, counts, name, group, _as_bytes(found.take(places)))
+    except Rejected:
+        telling.again = True
+    yield from _to_all(errand, part, telling)
+
+
+def _of_stream(errand: EpochErrand, name: str, table: Any, telling: EpochTelling) -> Iterator[Items | Rows]:
+    """The rows of a stream in a table, in no order; it is told how many there are, and from when to when. Raises: Rejected."""
+    queue = _tuned(errand).graph.queues[name]
+    for batch in in_any_order(queue, table, native=machine_code(errand.native), batch=errand.batch):
+        telling.read[name] = telling.read.get(name, 0) + len(batch)
+        yield batch
+    if queue.by is not None and table.num_rows:  # behind what finds stamps that are none
+        ends = arrow("compute").min_max(table.column(queue.by))
+        first, last = instant(ends["min"]), instant(ends["max"])
+        begun, given = telling.reached.get(name, (first, last))
+        assert begun is not None  # noqa: S101 - it was told here
+        assert given is not None  # noqa: S101 - likewise
+        telling.reached[name] = min(begun, first), max(given, last)
+
+
+def _as_bytes(table: Any) -> bytes:
+    pa = arrow()
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+def _put_in_order(errand: EpochErrand, name: str, chunks: Sequence[bytes]) -> list[Any]:
+    """The rows of a stream that a group has, out of what several tasks have read."""
+    pa = arrow()
+    table = pa.concat_tables([pa.ipc.open_stream(chunk).read_all() for chunk in chunks])
+    found = ordered(table, errand.orders[name])
+    queue = _tuned(errand).graph.queues[name]
+    return [*in_any_order(queue, found, native=machine_code(errand.native), batch=errand.batch)]
+
+
 def _portion(
     errand: EpochErrand, name: str, pieces: Sequence[tuple[GivenFile, Share]], telling: EpochTelling
-) -> Iterator[Batch]:
+) -> Iterator[Items | Rows]:
     """The rows of one input in parts of its files, of which it is told how many there are, and from when to when."""
     queue = _tuned(errand).graph.queues[name]
     key = queue.key()
@@ -440,15 +527,26 @@ def _chunks(
     errand: EpochErrand, part: int, counts: Counter[int], name: str, batches: Iterable[Items | Rows]
 ) -> Iterator[Any]:
     """The rows of an input, divided. `counts`: how many chunks each group has been sent by this task."""
-    graph = _tuned(errand).graph
-    type_ = graph.queues[name].type
+    for group, chunk in _divider(errand, name).chunks(batches):
+        yield _row_for(errand, part, counts, name, group, chunk)
+
+
+def _divider(errand: EpochErrand, name: str) -> Divider:
+    """What divides the rows of an input by the groups of their keys."""
+    type_ = _tuned(errand).graph.queues[name].type
     assert isinstance(type_, t.Record)  # noqa: S101 - its fields are the keys
     keys = tuple(place for key in errand.keys[name] if (place := type_.index(key)) is not None)
-    divider = Divider(type_, keys, errand.groups, machine_code(errand.native))
-    for group, chunk in divider.chunks(batches):
-        place = (counts[group] * errand.groups + group) * len(graph.inputs) + graph.inputs.index(name)
-        counts[group] += 1
-        yield _sent(group % errand.channels, part, place, chunk)
+    return Divider(type_, keys, errand.groups, machine_code(errand.native))
+
+
+def _row_for(
+    errand: EpochErrand, part: int, counts: Counter[int], name: str, group: int, chunk: bytes
+) -> Any:
+    """The row that brings a chunk to the channel of a group; its place says what it is."""
+    inputs = _tuned(errand).graph.inputs
+    place = (counts[group] * errand.groups + group) * len(inputs) + inputs.index(name)
+    counts[group] += 1
+    return _sent(group % errand.channels, part, place, chunk)
 
 
 def _to_all(errand: EpochErrand, part: int, telling: EpochTelling) -> Iterator[Any]:
@@ -484,17 +582,22 @@ def channel(text: str, batches: Iterable[Any]) -> Iterator[Any]:
                 graph = _tuned(errand).graph
                 before, input_ = divmod(int(place), len(graph.inputs))
                 name = graph.inputs[input_]
-                items = items_of(graph.queues[name].type, chunk, native=machine_code(errand.native))
+                items = chunk
+                if not errand.orders:
+                    items = items_of(graph.queues[name].type, chunk, native=machine_code(errand.native))
                 tables.setdefault(before % errand.groups, {}).setdefault(name, []).append(items)
             else:
                 tellings.append(EpochTelling.read_text(said))
         work = _Work(errand, EpochTelling(number))
         with work.trying():
-            if errand.portion:
+            if errand.several:
                 work.join(tellings)
             else:
                 (work.telling,) = tellings
                 work.telling.channel, work.telling.held = number, 0 if number else work.telling.held
+            if errand.orders and not work.telling.again:
+                for group, chunks in tables.items():
+                    tables[group] = {name: _put_in_order(errand, name, ours) for name, ours in chunks.items()}
             work.run_groups(tables)
         yield work.told()
 
@@ -675,7 +778,8 @@ class _Work:
     def join(self, tellings: Iterable[EpochTelling]) -> None:
         """What the tasks tell that read portions, in their order, as if one had read all. Raises: Rejected.
 
-        The first channel writes how far the inputs have been read. No row waits for others: then one task reads.
+        Those of files go on where the one before ended, those of streams where the epoch before did. The first channel writes
+        how far the inputs have been read. No row waits for others: then one task reads.
         """
         errand, telling = self.errand, self.telling
         queues = {name: _tuned(errand).graph.queues[name] for name in _tuned(errand).graph.inputs}
@@ -685,12 +789,15 @@ class _Work:
         for name in queues:
             top, given, *_ = before.get(name, (None, None))
             telling.reached[name] = top, given
+        began = dict(telling.reached)
         for each in tellings:
             telling.again = telling.again or each.again
             for name, (first, last) in each.reached.items():
-                given = telling.reached[name][1]
+                given = (began if errand.orders else telling.reached)[name][1]
                 telling.again = telling.again or (given is not None and first is not None and first < given)
-                telling.reached[name] = last, last
+                reached = telling.reached[name][1]
+                if last is not None and (reached is None or not errand.orders or last > reached):
+                    telling.reached[name] = last, last
             for name, rows in each.read.items():
                 telling.read[name] = telling.read.get(name, 0) + rows
         if errand.more and not telling.channel and not telling.again:

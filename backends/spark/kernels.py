@@ -97,11 +97,11 @@ def apart(text: str, batches: Iterable[Any]) -> Iterator[Any]:
     """The output's rows for the rows of one input, of which no result depends on another."""
     work = OutputWork.read(text)
     (name,) = verified(work.program).inputs
-    for table in _runs(batches):
+    for table in runs(batches):
         yield from _ran(work, {name: readable(verified(work.program), name, table)})
 
 
-def _runs(batches: Iterable[Any]) -> Iterator[Any]:
+def runs(batches: Iterable[Any]) -> Iterator[Any]:
     """The rows as tables of about `ROWS`: Spark's batches are small, and each run of a program costs some milliseconds."""
     held: list[Any] = []
     for batch in batches:
@@ -126,11 +126,11 @@ def keyed(text: str, batches: Iterable[Any]) -> Iterator[Any]:
         return
     work = OutputWork.read(text)
     lasts = (found[0].column(name)[0] for name in found[0].schema.names if name.startswith(LAST))
-    until = max((_instant(each) for each in lasts if each.is_valid), default=None)
+    until = max((instant(each) for each in lasts if each.is_valid), default=None)
     yield from _ran(work, _by_input(work, found), until)
 
 
-def _instant(value: Any) -> int:
+def instant(value: Any) -> int:
     """A time stamp as a number: ticks, or microseconds."""
     pa, kind = arrow(), arrow("types")
     if kind.is_date(value.type):

@@ -29,6 +29,14 @@ if TYPE_CHECKING:
     from river.io.batches import ItemSource
     from river.io.errors import OnError, Refusals
 
+
+def in_any_order(queue: Queue, table: Any, *, native: bool, batch: int) -> Iterable[Items | Rows]:
+    """The rows of an Arrow table, of which it does not matter when they were. Raises: Rejected."""
+    source = open_source(table, queue.type, name=queue.name, on_error=STOP, batch=batch, by=None)
+    tables = source.unordered
+    return converted(source, tables, batch) if native and isinstance(tables, Tables) else source
+
+
 SIZE: Final = 4096
 """Items that the general readers read at once."""
 

@@ -45,13 +45,15 @@ from river.testing.seeds import chance
 from tests.backends.kafka_brokers import brokers, produce
 from tests.backends.spark_cluster import below, end
 from tests.backends.spark_programs import HEAD, data, expressions, extremes, go, programs
+from tests.backends.test_spark_epochs import SHARED
 from tests.backends.test_spark_frames import TABLES
 from tests.patience import until
 from tests.properties.test_catalogue import DRAWN, computes, explored
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from backends.spark.epoch import EpochErrand
     from river.testing.program_strategies import ProgramCase
 
 pytestmark = [
@@ -464,27 +466,84 @@ def test_streams_of_dataframes_are_written_and_gone_on_with(tmp_path: Path) -> N
     assert results.read == 51
 
 
-def test_rows_of_dataframes_are_divided_by_key(tmp_path: Path) -> None:
-    """By the task that puts them in order; time goes on for keys of which an epoch has no rows."""
+def arrived(place: Path, epochs: Sequence[Sequence[Mapping[str, Any]]], schema: str, parts: int = 3) -> Any:
+    """A stream of which each epoch has some rows, in so many partitions of Spark's, in no order."""
     spark = import_module("pyspark.sql").SparkSession.builder.getOrCreate()
-    (tmp_path / "s").mkdir()
-    rows = [{"ts": n // 2, "k": n * n % 11 % 5} for n in range(30)]
-    for first in (0, 20, 27):
-        text = "".join(json.dumps(row) + "\n" for row in rows[first : {0: 20, 20: 27}.get(first)])
-        (tmp_path / "s" / f"{first:02}.json").write_text(text)
-        os.utime(tmp_path / "s" / f"{first:02}.json", (first + 1, first + 1))  # which puts files in order
-    reader = spark.readStream.schema("k long, ts long").option("maxFilesPerTrigger", 1)
-    stream = river.compile(GROUPED, "cql").write_stream(
-        {"s": reader.json(str(tmp_path / "s"))}, {"o": f"{tmp_path}/o.csv/"},
+    place.mkdir()
+    for number, rows in enumerate(epochs):
+        file = place / f"{number}.json"
+        file.write_text("".join(json.dumps(row) + "\n" for row in reversed(rows)))
+        os.utime(file, (number + 1, number + 1))  # which puts files in order
+    return spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).json(str(place)).repartition(parts)
+
+
+def test_rows_of_dataframes_are_divided_by_key(tmp_path: Path) -> None:
+    """By tasks that have them in no order: it is that of columns, which may be others than the program's."""
+    program = river.compile(
+        "s: {ts: int; k: int; v: float} stream by ts; o: relation = select k, count(*) as n, max(v) as v"
+        " from s[partition by k rows 2] group by k;",
+        "cql",
+    )
+    rows = [{"ts": n // 4, "k": n * n % 11 % 5, "v": n * 7 % 5 / 2, "line": n * 7 % 30} for n in range(30)]
+    rows.sort(key=lambda row: (row["ts"], row["line"]))
+    epochs = [rows[:20], rows[20:27], rows[27:]]
+    stream = program.write_stream(
+        {"s": arrived(tmp_path / "s", epochs, "line long, k long, ts long, v double")}, {"o": f"{tmp_path}/o.csv/"},
         checkpoint=river.Checkpoint(tmp_path / "state", every=0.02), live=river.Live(idle_exit=0.1), workers=3,
+        order_by={"s": ["line"]},
     )  # fmt: skip
     results = stream.wait()
     assert results is not None
     assert results.read == 30
     found = rows_of_epochs(tmp_path / "state", tmp_path / "o.csv")
-    river.compile(GROUPED, "cql").run({"s": rows}, {"o": tmp_path / "wanted.csv"}, backend="reference")
+    program.run({"s": rows}, {"o": tmp_path / "wanted.csv"}, backend="reference")
     assert by_instant(found) == by_instant((tmp_path / "wanted.csv").read_text().splitlines()[1:])
     assert [len(each.states) for each in river.epochs(tmp_path / "state")] == [3, 3, 3, 1]
+
+
+@pytest.mark.parametrize(
+    ("shared", "files"), [("tables", [0, 0, 0]), ("rows", [2, 2, 0]), ("timed", [2, 1, 0])]
+)
+def test_rows_of_dataframes_that_need_not_meet_go_to_shares(
+    shared: str, files: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many as there are workers, though Spark has more partitions; those with time stamps come in order.
+
+    A row that is late is one task's to tell, which reads its epoch again.
+    """
+    program = river.compile(*SHARED[shared])
+    rows = [{"ts": n // 3, "s": "abz"[n % 3], "k": n * n % 7, "f": n / 8} for n in range(60)]
+    last = rows[40:] if shared != "timed" else [*rows[40:], rows[3]]
+    reading: list[EpochErrand] = []
+    told = continuous._Run._told
+    monkeypatch.setattr(
+        continuous._Run,
+        "_told",
+        lambda run, spark, errand, given: (reading.append(errand), told(run, spark, errand, given))[1],
+    )
+    stream = program.write_stream(
+        {"x": arrived(tmp_path / "x", [rows[:40], last], "ts long, s string, k long, f double")},
+        {name: f"{tmp_path}/{name}.csv/" for name in program.outputs},
+        checkpoint=river.Checkpoint(tmp_path / "state", every=0.02), live=river.Live(idle_exit=0.1), workers=2,
+        on_error="skip",
+    )  # fmt: skip
+    results = stream.wait()
+    assert results is not None
+    assert results.read == 60
+    assert [len(results.warnings), *(each.channels for each in reading)] == (
+        [1, 2, 2, 1, 1] if shared == "timed" else [0, 2, 2, 1]
+    )
+    epochs = [*river.epochs(tmp_path / "state")]
+    for name in program.outputs:
+        kept = [file for each in epochs for file, _ in each.outputs.get(name, ())]
+        found = [
+            line for file in kept for line in (tmp_path / f"{name}.csv" / file).read_text().splitlines()[1:]
+        ]
+        program.run({"x": rows}, {name: tmp_path / "wanted.csv"}, backend="reference")
+        lines = (tmp_path / "wanted.csv").read_text().splitlines()[1:]
+        assert found == lines if shared == "timed" else sorted(found) == sorted(lines)
+        assert lines
+    assert [len(each.outputs.get("o", ())) for each in epochs] == files
 
 
 NUMBERED = """river 1;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from math import inf, nan
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
@@ -20,6 +21,7 @@ pytest.importorskip("pandas", reason="the extra `spark` is not installed")
 import river
 from backends.spark import BACKEND as SPARK
 from backends.spark import door, kernels, sql
+from backends.spark.channels import ordered
 from backends.spark.keys import division, without_others
 from backends.spark.relations import Selected, relation
 from river.classes import frozen
@@ -27,6 +29,7 @@ from river.diagnostics import Rejected
 from river.lang import typed
 from river.lang import types as t
 from river.lang.trees import reached
+from river.testing.seeds import chance
 from tests.backends.spark_programs import HEAD, PLAIN, ROWS, chain, expressions, extremes, some
 
 if TYPE_CHECKING:
@@ -549,3 +552,22 @@ def test_an_order_that_is_missing_is_asked_for() -> None:
     (found,) = refused.value.diagnostics
     assert found.code == "spark-order"
     assert found.message == "the output `o` depends on the order of the rows of `a`, and a DataFrame has none"
+
+
+def test_arrow_puts_rows_in_the_order_of_spark() -> None:
+    """Nothing comes first, what is no number last, texts by their bytes; the first column before the second."""
+    random = chance("order", "arrow")
+    texts = [None, "", "B", "a", "é", "\uffff", "\U0001d11e"]  # in order
+    numbers = [None, -inf, -1.5, 0.0, 5e-324, inf, nan]
+    truth = [None, False, True]
+    rows = [(t, f, b) for t in range(7) for f in range(7) for b in range(3)]
+    mixed = random.sample(rows, len(rows))
+    table = pa.table(
+        {
+            "b": pa.array([truth[b] for _, _, b in mixed], pa.bool_()),
+            "f": pa.array([numbers[f] for _, f, _ in mixed], pa.float64()),
+            "t": pa.array([texts[t] for t, _, _ in mixed], pa.string()),
+            "n": [rows.index(row) for row in mixed],
+        }
+    )
+    assert ordered(table, ["t", "f", "b"]).column("n").to_pylist() == [*range(len(rows))]

@@ -378,6 +378,14 @@ CHECKPOINTS: Final = (
         f"{_EPOCHS}::test_what_is_wrong_where_several_tasks_read_is_told_as_by_one[within a file, from part to part]",
     ),
     Mutant(
+        "nothing-behind-all",
+        "channels put rows without a value behind others, and the task that gets all rows before them",
+        "backends/spark/channels.py",
+        "        if column.null_count:",
+        "        if column.null_count < 0:",
+        "tests/backends/test_spark_frames.py::test_arrow_puts_rows_in_the_order_of_spark",
+    ),
+    Mutant(
         "order-forgotten-within-a-portion",
         "time stamps may go back from one file to the next that the same task reads",
         "backends/spark/epoch.py",
@@ -2081,8 +2089,8 @@ SPARK: Final = (
         "spark-time-goes-as-far-as-one-input",
         "time goes on for all keys only as far as in the input whose last row comes first",
         "backends/spark/kernels.py",
-        "until = max((_instant(each)",
-        "until = min((_instant(each)",
+        "until = max((instant(each)",
+        "until = min((instant(each)",
         "tests/backends/test_spark.py::test_times_of_several_types_and_zones_are_the_same_times",
     ),
     Mutant(
