@@ -283,6 +283,14 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
         name, span = str(args[0]), self.span(tree)
         return q.Select((q.Star(span=span),), (q.Source(name, name, span=span),), span=span)
 
+    def in_parentheses(self, tree: Tree[Token], args: Args) -> q.Select:
+        names, *others = args[0]
+        if others:
+            message = "several names in parentheses are no query"
+            help_line = "one is all of what is called so: `(R) union (Q)`"
+            self.report("syntax-query", message, self.span(tree), help_line)
+        return self.named(tree, [names])
+
     def values_row(self, tree: Tree[Token], args: Args) -> tuple[s.Expr, ...]:
         return args[0]
 

@@ -107,6 +107,8 @@ def test_streams(query: str, same: str) -> None:
             "select a, prev(1, a) as p, rowtime as at from s#length(3)",
             "select a, lag(a, 1) over (order by ts) as p, ts as at from s[rows 3]",
         ),
+        ("(s) union all (s) except all (select * from s)", "(s union all s) except all s"),
+        ("((s) intersect (s)) union s", "select distinct * from s"),
         ("select a from s#time_batch(3 sec)", "select a from s[range 2 slide 3]"),
         ("select sum(a) as n from s#length_batch(2)", "select sum(a) as n from s[rows 2 slide 2]"),
         ("select a from s#ext_timed(ts, 3 sec)", "select a from s[range 2]"),
