@@ -169,6 +169,8 @@ def _unfit(member: g.Instance) -> str | None:
         return f"{name} sends items before its window is complete"
     if unproven(op):
         return f"{name} may send other numbers of items than it states"
+    if (turn := sum(phase.count for phase in op.phases)) > LONGEST:
+        return f"{name} fires {turn} times in a turn, more than {LONGEST}"
     for handler in _handlers(op):
         for out in range(len(op.outs)):
             low, high = emitted(handler.body, out, op.fns)

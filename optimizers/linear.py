@@ -46,6 +46,9 @@ if TYPE_CHECKING:
 MOST: Final = 4096
 """Factors of one operator that is made."""
 
+TURN: Final = 1 << 16
+"""Items of a turn that is looked at item by item."""
+
 LARGEST: Final = 3e38
 """Factors beyond are no floats of 32 bits."""
 
@@ -350,7 +353,9 @@ def _computed(op: typed.Operator) -> Mapping[int, tuple[LinearItem, ...]] | None
 
 
 def _by_turns(op: typed.Operator) -> Mapping[int, tuple[LinearItem, ...]] | None:
-    """What an operator sends in one turn of its phases, if it sends on what it reads."""
+    """What an operator sends in one turn of its phases, if it sends on what it reads and the turn is not too long."""
+    if sum(phase.count for phase in op.phases) > TURN:
+        return None
     found: dict[int, list[LinearItem]] = {out: [] for out in range(len(op.outs))}
     seen = dict.fromkeys(map(str, range(len(op.ports))), 0)
     for phase in op.phases:

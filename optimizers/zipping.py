@@ -123,8 +123,14 @@ def _takes_one(op: typed.Operator | typed.Extern) -> bool:
     return isinstance(op, typed.Operator) and not op.phases and op.rated is None
 
 
+def _too_long(op: typed.Operator) -> str | None:
+    """Why a turn is not to be written out: nobody puts firings together from one that is so long."""
+    length = sum(phase.count for phase in op.phases)
+    return f"a turn of {length} items is more than {LONG}" if length > LONG else None
+
+
 def _turn(op: typed.Operator) -> tuple[typed.PhaseHandler, ...]:
-    """One item after the other: the phases, each as often as it fires."""
+    """One item after the other: the phases, each as often as it fires. A turn is not `_too_long`."""
     return tuple(phase for phase in op.phases for _ in range(phase.count))
 
 
@@ -132,6 +138,9 @@ def _turn(op: typed.Operator) -> tuple[typed.PhaseHandler, ...]:
 
 MOST: Final = 256
 """Items of one turn, or of a firing that is put together from turns."""
+
+LONG: Final = 1 << 16
+"""Items of a turn that is looked at item by item."""
 
 
 def _apart(graph: g.Graph, first: g.Instance, second: g.Instance) -> str | None:
@@ -155,6 +164,8 @@ def _join_obstacle(graph: g.Graph, join: g.Instance, reader: g.Instance) -> str 
         return f"the body of `{reader.use.operator}` is not text"
     if one.consts or one.fns:
         return f"`{join.use.operator}` has names of its own"
+    if (long := _too_long(one)) is not None:
+        return long
     turn = _turn(one)
     if {phase.port for phase in turn} != set(range(len(one.ports))):
         return f"`{join.use.operator}` never reads one of its inputs"
@@ -199,6 +210,8 @@ def _split_obstacle(sender: g.Instance, split: g.Instance) -> str | None:
     one, other = sender.operator, split.operator
     if isinstance(one, typed.Extern) or isinstance(other, typed.Extern):
         return f"the body of `{sender.use.operator}` is not text"
+    if (long := _too_long(other)) is not None:
+        return long
     turn = _turn(other)
     out = sender.outs.index(split.ins[0])
     if {_out(phase) for phase in turn} != set(range(len(other.outs))):

@@ -189,6 +189,13 @@ REFUSED = {
         ),
         "`some` does not send the same number of items each time",
     ),
+    "a turn without end": (
+        (
+            "operator far(a: i64, b: i64) -> (y: i64) { phase 1 on a(v) { emit y v; } phase 99999999999 on b(v) { emit y v; } }"
+            "(q) <- far(i, s); (o, s) <- two(q);"
+        ),
+        "`far` fires 100000000000 times in a turn, more than 500",
+    ),
     "more and more": (
         (
             "operator more(x: i64) -> (y: i64) { on x[pop 2](w) { emit y w[0]; emit y w[1]; } }"

@@ -138,6 +138,7 @@ STARTS = (
     "operator starts(x: i64) -> (y[push 2]: i64) { first on x[pop 1](w) { emit y w[0]; emit y 1; emit y 2; emit y 3; }"
     " on x[pop 1](w) { emit y w[0]; emit y -%w[0]; } } "
 )
+FAR = "phase 1 on {}(v) {{ emit {} v; }} phase 99999999998 on {}(v) {{ emit {} v; }}"
 MANY = (
     f"operator many(x: i64) -> (y: i64) {{ on x(v) {{ {'emit y v; ' * 300} }} }}"
     " operator split300 = std.rr_split<T = i64, w = [200, 100]>; "
@@ -156,6 +157,16 @@ REFUSED: dict[str, tuple[str, str]] = {
     ),
     "sent first": (STARTS + DEALT + "(a) <- starts(x); (p, q) <- split2(a);",
                    "`starts` does not send as many items as it states"),
+    "endless turn of a join": (
+        f"operator eon(a: i64, b: i64) -> (y: i64) {{ {FAR.format('a', 'y', 'b', 'y')} }} " + XY
+        + "(a) <- eon(x, y); (p) <- pair(a);",
+        "a turn of 99999999999 items is more than 65536",
+    ),
+    "endless turn of a split": (
+        f"operator eon(x: i64) -> (a: i64, b: i64) {{ {FAR.format('x', 'a', 'x', 'b')} }} " + DEALT
+        + "(a) <- two(x); (p, q) <- eon(a);",
+        "a turn of 99999999999 items is more than 65536",
+    ),
     "long turn": (MANY + DEALT + "(a) <- many(x); (p, q) <- split300(a);", "a turn of 300 items is more than 256"),
     "turns": (XY + "(a) <- join2(x, y); (p) <- odd(a);", "`odd` takes 3 items at once, a turn of `join2` has 2"),
     "begins": (XY + "(a) <- join2(x, y); (p) <- begins(a);", "`begins` has items to begin with, which shift the turns"),
