@@ -20,7 +20,6 @@ from optimizers.queries import (
     joint,
     source,
     successors,
-    type_names,
     type_text,
 )
 from optimizers.windows import JoinedNames, apart, filled
@@ -470,7 +469,7 @@ class _Making:
 
     def _queues(self) -> None:
         """Names all queues, and what is kept between items."""
-        spelled = type_names(self.verified)
+        spelled = self.verified.type_names
         for number, (queue, most) in enumerate(zip(self.play.queues, self.play.most, strict=True)):
             self.types.append(type_text(self.verified.graph.queues[queue].type, spelled))
             self.sizes.append(

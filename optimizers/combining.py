@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from optimizers.fission import UNORDERED, unseen
-from optimizers.queries import Names, changed, source, type_names, type_text
+from optimizers.queries import Names, changed, source, type_text
 from river.classes import evolve, frozen
 from river.diagnostics import Rejected
 from river.il import annotations as a
@@ -156,7 +156,7 @@ def written_out(verified: Verified, site: Parts) -> Program:
         uses += [_replica(member, site, m, flow, own, lifts[member.use.operator]) for member in members]
     for queue, how in site.exits:
         template = "merge_seq" if how != UNORDERED else "gather_seq" if site.tagged else "gather"
-        type_ = type_text(verified.graph.queues[queue].type, type_names(verified))
+        type_ = type_text(verified.graph.queues[queue].type, verified.type_names)
         operator = names.operator(f"{site.id}_merge")
         added.append(Instance(operator, f"std.{template}", (("T", type_), ("n", s.Int(site.degree)))))
         merging = (annotation(a.Region(site.id, "merge")),)
@@ -169,7 +169,7 @@ def _split(
 ) -> tuple[list[Decl], list[Use]]:
     """What deals the items in turns, with serial numbers or without."""
     split = names.operator(f"{site.id}_split")
-    type_ = type_text(verified.graph.queues[site.input].type, type_names(verified))
+    type_ = type_text(verified.graph.queues[site.input].type, verified.type_names)
     dealing = (annotation(a.Region(site.id, "split")),)
     if not site.tagged:
         operator = Instance(

@@ -18,7 +18,7 @@ from attrs.validators import ge
 from optimizers.combining import SEQ, Parts, obstacle, parts, written_out
 from optimizers.fission import UNHELD, UNORDERED, lasting, unseen
 from optimizers.fission import region as fissible
-from optimizers.queries import Names, changed, downstream, source, type_names, type_text
+from optimizers.queries import Names, changed, downstream, source, type_text
 from river.classes import evolve
 from river.diagnostics import Note, Rejected
 from river.il import annotations as a
@@ -302,7 +302,7 @@ class _Expansion:
         self.graph = verified.graph
         self.regions = regions
         self.names = Names(verified.program)
-        self.types = type_names(verified)
+        self.types = verified.type_names
         self.operators: list[Decl] = []
         self.uses: list[Use] = []
         self.parts: dict[str, tuple[str, ...]] = {}

@@ -27,7 +27,6 @@ from optimizers.queries import (
     source,
     successors,
     topological,
-    type_names,
     type_text,
     users,
 )
@@ -371,7 +370,7 @@ def _key_text(verified: Verified, port: typed.Port) -> s.TypeExpr:
     assert port.by is not None  # noqa: S101 - it has a key
     key = port.type.field(port.by)
     assert key is not None  # noqa: S101 - the program is verified
-    return type_text(key, type_names(verified))
+    return type_text(key, verified.type_names)
 
 
 def _ordered(first: g.Instance, second: g.Instance) -> bool:

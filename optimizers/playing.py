@@ -19,7 +19,7 @@ from optimizers.queries import topological
 from optimizers.windows import may_trap
 from river.classes import frozen
 from river.il import annotations as a
-from river.il.trees import Same
+from river.il.trees import Same, SameBody
 from river.lang import typed
 from river.lang import types as t
 from river.lang.rates import emitted, unproven
@@ -175,7 +175,7 @@ def _stages(instance: g.Instance) -> tuple[Move, ...] | None:
     op, use = instance.operator, a.annotated(instance.use)
     if not isinstance(op, typed.Operator) or use.fuse is not None or use.regions:
         return None
-    steps = _steps(Same(op))
+    steps = _steps(SameBody(op))
     if steps is None:
         return None
     ins, outs = instance.ins, instance.outs

@@ -6,14 +6,11 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final, assert_never
 
 from river.classes import evolve
-from river.diagnostics import Rejected
 from river.il.expand import expand, named_operators
-from river.il.program import Instance, Lift, Program, TypeDecl, Use, Variable
+from river.il.program import Instance, Lift, Program, Use, Variable
 from river.il.trees import Same, fresh
-from river.il.verify import scope
 from river.lang import syntax as s
 from river.lang import types as t
-from river.lang.scope import resolve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -198,21 +195,6 @@ def _taken(wanted: str, names: set[str]) -> str:
 
 
 # ------------------------------------------------------------------------------------------------------------- types
-
-
-def type_names(verified: Verified) -> Mapping[t.Type, str]:
-    """The program's own names of record types."""
-    inside = scope(verified.program, verified.library)
-    found: dict[t.Type, str] = {}
-    for decl in verified.program.decls:
-        if isinstance(decl, TypeDecl) and not decl.params:
-            try:
-                type_ = resolve(s.TypeName(decl.name), inside)
-            except Rejected:  # pragma: no cover - verification has resolved them all
-                continue
-            if isinstance(type_, t.Record):
-                found.setdefault(type_, decl.name)
-    return found
 
 
 @cache

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from optimizers import numbers
 from optimizers.numbers import Numbers
-from optimizers.queries import Names, again, changed, source, type_names, type_text
+from optimizers.queries import Names, again, changed, source, type_text
 from river.classes import define, evolve, field, frozen
 from river.diagnostics import Note
 from river.il.program import Instance, Program, Queue, Use
@@ -151,7 +151,7 @@ class _Rewriting:
 
     def __attrs_post_init__(self) -> None:
         self.names = Names(self.verified.program)
-        self.types = type_names(self.verified)
+        self.types = self.verified.type_names
 
     def program(self) -> Program:
         """The program rewritten."""

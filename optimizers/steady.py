@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from optimizers.circles import said
 from optimizers.playing import Origin, SteadyState, groups, statements
-from optimizers.queries import Alike, Names, changed, joint, source, type_names, type_text
+from optimizers.queries import Alike, Names, changed, joint, source, type_text
 from optimizers.windows import JoinedNames, apart, bounded
 from river.classes import define, evolve, field, frozen
 from river.il.program import Program, Queue, Use
@@ -163,7 +163,7 @@ class _SteadyText:
             *(item for number, group in enumerate(self.groups) for item in self._group(number, group)),
         ]
         body += self._end()
-        spelled = type_names(self.verified)
+        spelled = self.verified.type_names
         held = [
             s.VarDecl(name, s.TypeName("array", (type_text(type_, spelled), s.Int(size))), s.Call("zero", ()))
             for type_, (name, size) in self.memory.items()
@@ -428,7 +428,7 @@ class _SteadyText:
         handler, before = part.handler, list[s.Stmt]()
         seen: dict[str, tuple[t.Type | None, list[list[int]]]] = {}
         assert part.known.rated is not None  # noqa: S101 - it makes items
-        spelled = type_names(self.verified)
+        spelled = self.verified.type_names
         for slot, (rate, (kind, rows)) in enumerate(zip(handler.rates, windows, strict=True)):
             if slot in part.bounded:
                 seen[rate.name] = kind, rows

@@ -24,7 +24,11 @@ from river.diagnostics import Diagnostic, InternalError, Note, Rejected, Severit
 from river.il.annotations import private
 from river.il.expand import named_operators
 from river.il.pretty import pretty
-from river.il.verify import verify
+from river.il.program import TypeDecl
+from river.il.verify import scope, verify
+from river.lang import syntax as s
+from river.lang import types as t
+from river.lang.scope import resolve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -52,6 +56,18 @@ class Verified:
     def operators(self) -> Mapping[str, Decl]:
         """What the program calls an operator, by name (see `river.il.expand.named_operators`)."""
         return named_operators(self.program)
+
+    @cached_property
+    def type_names(self) -> Mapping[t.Type, str]:
+        """The program's own names of record types."""
+        inside = scope(self.program, self.library)
+        found: dict[t.Type, str] = {}
+        for decl in self.program.decls:
+            if isinstance(decl, TypeDecl) and not decl.params:
+                type_ = resolve(s.TypeName(decl.name), inside)  # verification has resolved them all
+                if isinstance(type_, t.Record):
+                    found.setdefault(type_, decl.name)
+        return found
 
     @classmethod
     def of(cls, program: Program, library: Library) -> Verified:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from backends.firing.ports import Out, Port  # noqa: TC001 - attrs reads the annotations
 from river.classes import frozen
 from river.il.extern import compile_extern
-from river.il.trees import Same
+from river.il.trees import Same, SameBody
 from river.io.deltas import is_delta
 from river.lang import memory, rates, typed
 from river.lang.evaluate import CompiledOperator, Trap, compile_operator, may_run_out, rate_violation
@@ -711,7 +711,7 @@ def _uncertain_pushes(operator: typed.Operator | typed.Extern) -> tuple[tuple[in
     """Outputs with the rate that they state, where the bodies do not show that every firing keeps it."""
     if isinstance(operator, typed.Extern):
         return tuple((i, out.push) for i, out in enumerate(operator.outs) if out.push is not None)
-    return _unproven(Same(operator))
+    return _unproven(SameBody(operator))
 
 
 @lru_cache(maxsize=8192)

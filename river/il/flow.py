@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from river.classes import define, field, frozen
 from river.il.annotations import row_type
-from river.il.trees import Same
+from river.il.trees import Same, SameBody
 from river.lang import typed
 from river.lang import types as t
 from river.lang.dataflow import Loop, Reading
@@ -129,10 +129,10 @@ class Findings:
 
 def item_findings(op: typed.Operator) -> tuple[Findings, ...]:
     """What each handler of `op` does, the mark handler last; `first` and rated windows are taken for anything."""
-    return _item_findings(Same(op))
+    return _item_findings(SameBody(op))
 
 
-@lru_cache(1_000)
+@lru_cache(8192)
 def _item_findings(same: Same[typed.Operator]) -> tuple[Findings, ...]:
     """They are asked for often while passes look at a program; operators that do not change are the same objects."""
     op = same.value

@@ -7,13 +7,14 @@ evaluates every argument exactly as a call would; otherwise it becomes a local f
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections import Counter
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
-from river.classes import evolve
+from river.classes import evolve, frozen
 from river.diagnostics import Diagnostic, Note, Rejected, closest
 from river.il.library import ARTICLES, Args, kind_of
-from river.il.trees import Same, binders, free_names, fresh, names, rebuild, walk
+from river.il.trees import Same, binders, free_names, fresh, is_number, names, rebuild, walk
 from river.lang import syntax as s
 
 if TYPE_CHECKING:
@@ -32,6 +33,26 @@ def instantiate(template: s.Template, args: Args, name: str, span: Span | None) 
 
     Raises: Rejected with il-template-missing, il-template-unknown-argument, il-template-argument, il-template-lambda.
     """
+    constants = _of_constants(Same(template))
+    values = {name: arg for name, arg in args if name in constants and is_number(arg)}
+    rest = tuple(pair for pair in args if pair[0] not in values)
+    if len(values) + len(rest) == len(args) and values and all(_short(arg) for _, arg in rest):
+        try:
+            filled = _filled(Same(template), frozenset(values), _Rest(rest))
+        except Rejected:
+            pass  # is told of the instance itself
+        else:
+            consts = tuple(
+                evolve(const, value=values[hole.name])
+                if isinstance(hole := own.value, s.Hole) and hole.name in values
+                else const
+                for own, const in zip(template.operator.consts, filled.consts, strict=True)
+            )
+            return evolve(filled, name=name, consts=consts, span=span or filled.span)
+    return _instantiated(template, args, name, span)
+
+
+def _instantiated(template: s.Template, args: Args, name: str, span: Span | None) -> s.Operator:
     bound = _bind(template, args, span)
     called = {n.function for arg in bound.values() for n in walk(arg) if isinstance(n, s.Call)}
     operator = template.operator
@@ -48,6 +69,69 @@ def instantiate(template: s.Template, args: Args, name: str, span: Span | None) 
     if filling.errors:
         raise Rejected(filling.errors)
     return evolve(filled, name=name, fns=(*filled.fns, *filling.fns.values()), span=span or operator.span)
+
+
+@frozen(eq=False, slots=False)
+class _Rest:
+    """Arguments, all short and without places, as a key: as text, which tells 0.0 from -0.0."""
+
+    args: Args
+
+    @cached_property
+    def text(self) -> str:
+        """All that is known of them."""
+        return repr(self.args)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the others say the same."""
+        return isinstance(other, _Rest) and other.text == self.text
+
+    def __hash__(self) -> int:
+        """That of the text."""
+        return hash(self.text)
+
+
+@lru_cache(maxsize=1024)
+def _filled(template: Same[s.Template], constants: frozenset[str], rest: _Rest) -> s.Operator:
+    """The operator that instances are but for their names, places, and the values of some constants."""
+    op = template.value.operator
+    unset = tuple(
+        evolve(const, value=s.Int(0))
+        if isinstance(const.value, s.Hole) and const.value.name in constants
+        else const
+        for const in op.consts
+    )
+    params = tuple(param for param in template.value.params if param.name not in constants)
+    reduced = evolve(template.value, params=params, operator=evolve(op, consts=unset))
+    return _instantiated(reduced, rest.args, op.name, None)
+
+
+@lru_cache(maxsize=512)
+def _of_constants(template: Same[s.Template]) -> frozenset[str]:
+    """The parameters of which nothing but constants of the operator are the values."""
+    op = template.value.operator
+    inside = Counter(
+        node.name if isinstance(node, s.Hole | s.HoleType) else node.hole
+        for part in (op, *(param.kind for param in template.value.params if isinstance(param.kind, s.Node)))
+        for node in walk(part)
+        if isinstance(node, s.Hole | s.HoleType | s.SpliceType | s.EachType | s.EachValue | s.Each)
+    )
+    alone = Counter(c.value.name for c in op.consts if isinstance(c.value, s.Hole) and c.value.args is None)
+    kinds = {param.name: kind_of(param.kind) for param in template.value.params}
+    return frozenset(
+        name for name, count in alone.items() if kinds.get(name) == "expression" and inside[name] == count
+    )
+
+
+def _short(arg: s.TemplateArg) -> bool:
+    """Whether an argument is a number or a name that stands nowhere, so that its text says all of it."""
+    match arg:
+        case s.Unary("-", (s.Int() | s.Float()) as value):
+            return arg.span is None and value.span is None
+        case s.Int() | s.Float() | s.Bool() | s.Name() | s.TypeName(_, ()):
+            return arg.span is None
+        case _:
+            return False
 
 
 @lru_cache(maxsize=512)

@@ -12,7 +12,7 @@ from river.diagnostics import Diagnostic, InternalError, Rejected, closest
 from river.il import standard
 from river.il.pieces import DeclarationText, pieces
 from river.il.program import TypeDecl
-from river.il.trees import binders, children, rebuild
+from river.il.trees import Same, binders, children, rebuild
 from river.lang import syntax as s
 from river.source import Source, Span
 
@@ -256,6 +256,13 @@ def check_template(template: s.Template) -> tuple[Diagnostic, ...]:
 
     Codes: il-template-duplicate (of a parameter), il-template-hole (unknown or of the wrong kind), il-template-each.
     """
+    return _mistakes(Same(template))
+
+
+@lru_cache(maxsize=256)
+def _mistakes(same: Same[s.Template]) -> tuple[Diagnostic, ...]:
+    """They are found once for all instances."""
+    template = same.value
     errors: list[Diagnostic] = []
     kinds: dict[str, s.TypeExpr | str] = {}
     for param in template.params:

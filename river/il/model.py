@@ -27,7 +27,7 @@ from river.il.flow import (
     StatePlace,
     item_findings,
 )
-from river.il.trees import Same
+from river.il.trees import Same, SameBody
 from river.lang import typed
 from river.lang import types as t
 from river.lang.rates import emitted
@@ -145,7 +145,7 @@ def model(operator: typed.Operator | typed.Extern) -> Model:
     """The model of an operator, from its body alone."""
     match operator:
         case typed.Operator():
-            return _known(Same(operator))
+            return _known(SameBody(operator))
         case typed.Extern():
             return _opaque(operator)
         case _:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
 from river.classes import evolve, fields
 from river.lang import syntax as s
+from river.lang import typed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
 N = TypeVar("N", bound=s.Node)
 T = TypeVar("T")
@@ -29,6 +30,39 @@ class Same(Generic[T]):
     def __hash__(self) -> int:
         """The object's identity."""
         return id(self.value)
+
+
+class SameBody(Same[T]):
+    """An operator, or its text, as a key: those are equal that are the same objects but for name, place and values of constants.
+
+    Instances of a template are that, where no argument but those of constants differ (`river.il.instantiate`).
+    """
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, value: T) -> None:
+        super().__init__(value)
+        kept = tuple(id(getattr(value, name)) for name in _BODY[value.__class__])
+        self._parts: tuple[object, ...] = kept
+        if isinstance(value, s.Operator):
+            self._parts = (*kept, *((const.name, id(const.type)) for const in value.consts))
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both are made of the same objects."""
+        return isinstance(other, SameBody) and other._parts == self._parts
+
+    def __hash__(self) -> int:
+        """The identity of the parts."""
+        return hash(self._parts)
+
+
+_BODY: Final[Mapping[type, tuple[str, ...]]] = {
+    s.Operator: ("ports", "vars", "outs", "fns", "handlers"),
+    typed.Operator: (
+        "ports", "vars", "outs", "fns", "sites", "items", "first", "rated", "phases", "merge", "mark",
+    ),
+}  # fmt: skip
+"""What an operator is made of beside its constants."""
 
 
 class _Inside(dict["type[s.Node]", "tuple[str, ...]"]):
@@ -173,6 +207,17 @@ def binders(node: s.Node) -> tuple[str, ...]:
             return (name,)
         case _:
             return ()
+
+
+def is_number(node: s.Node) -> bool:
+    """Whether an expression or argument is a number or truth that is written out, or a list of such."""
+    match node:
+        case s.Int() | s.Float() | s.Bool() | s.Unary("-", s.Int() | s.Float()):
+            return True
+        case s.ListValue(items):
+            return all(map(is_number, items))
+        case _:
+            return False
 
 
 def names(node: s.Node) -> frozenset[str]:

@@ -33,7 +33,7 @@ from river.il.program import Instance as InstanceDecl
 from river.il.program import Queue as QueueDecl
 from river.il.program import Variable as VariableDecl
 from river.il.sources import check_sources
-from river.il.trees import Same
+from river.il.trees import Same, SameBody, is_number
 from river.lang import check, typed
 from river.lang import syntax as s
 from river.lang import types as t
@@ -95,7 +95,24 @@ def scope(program: Program, library: Library) -> Scope:
 
 @lru_cache(maxsize=8192)
 def _operator(decl: Same[s.Operator | s.Extern], scope: Same[Scope]) -> typed.Operator | typed.Extern:
-    return check.operator(decl.value, scope.value)
+    op = decl.value
+    if isinstance(op, s.Operator) and op.consts and all(is_number(const.value) for const in op.consts):
+        try:
+            other = _alike(SameBody(op), scope)
+        except Rejected:
+            pass  # what is wrong is told of this one
+        else:
+            return check.with_constants(op, other, scope.value)
+    return check.operator(op, scope.value)
+
+
+@lru_cache(maxsize=8192)
+def _alike(op: Same[s.Operator], scope: Same[Scope]) -> typed.Operator:
+    """The checked operator but for the values of its constants, once for all that differ in nothing else."""
+    consts = tuple(evolve(const, value=s.Call("zero", ())) for const in op.value.consts)
+    found = check.operator(evolve(op.value, consts=consts), scope.value)
+    assert isinstance(found, typed.Operator)  # noqa: S101 - its text is none of an extern
+    return found
 
 
 @lru_cache(maxsize=1024)
@@ -111,11 +128,6 @@ def _initial(value: Same[s.Expr], type_: t.Type, scope: Same[Scope]) -> typed.Va
         case _:
             pass
     return check.constant(value.value, type_, scope.value)
-
-
-@lru_cache(maxsize=256)
-def _mistakes(template: Same[s.Template]) -> tuple[Diagnostic, ...]:
-    return check_template(template.value)
 
 
 # ------------------------------------------------------------------------------------------------------- the verifier
@@ -250,7 +262,7 @@ class _Verifier:
                     found[name] = self.guarded(_operator, Same(decl), Same(self.scope))
                 case InstanceDecl() | Lift():
                     found[name] = self.instance(decl, decls)
-                case s.Template() if template_errors := _mistakes(Same(decl)):
+                case s.Template() if template_errors := check_template(decl):
                     self.errors += template_errors
                 case _:
                     pass
@@ -262,7 +274,7 @@ class _Verifier:
         """The checked operator of an instance or lift; errors inside say which instance it was."""
         made_of = decl.operator if isinstance(decl, Lift) else decl.template
         origin = decls.get(made_of)
-        if isinstance(origin, s.Template) and _mistakes(Same(origin)):
+        if isinstance(origin, s.Template) and check_template(origin):
             return None  # said at the template
         try:
             return _operator(Same(expand(decl, decls, self.library)), Same(self.scope))

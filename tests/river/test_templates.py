@@ -12,9 +12,10 @@ from river.il import library as libraries
 from river.il.parse import parse, parse_templates
 from river.il.pieces import DeclarationText, pieces
 from river.il.pretty import pretty
-from river.il.program import Instance, Program
-from river.il.templates import Library, check_template, expand_instances
+from river.il.program import Instance, Program, Use
+from river.il.templates import Library, check_template, expand_instances, instantiate
 from river.il.verify import verify
+from river.lang import check, typed
 from river.lang import syntax as s
 from river.source import Source
 
@@ -279,6 +280,62 @@ def test_fields_without_a_value_are_refused_where_one_is_wanted() -> None:
 def test_no_fields_are_fields() -> None:
     assert "$s: map<{}, {n: i64}>" in expanded(SUMS.replace("{k: string, day: i64}, V", "{}, V").replace(
         ", top: i64 = fn(a, b) => max(a, b)", ""))  # fmt: skip
+
+
+SCALED = """
+input a: f64;
+output e: f64;
+template <#n: i32, #k: f64, #t: array<f64, 2>, #b: f64> operator scaled(x: f64) -> (y: f64) {
+  const k: f64 = #k;
+  const t: array<f64, 2> = #t;
+  const b: f64 = #b;
+  on x[peek #n, pop 1](w) { emit y w[#n - 1] * k + t[1] + b * #b; }
+}
+"""
+"""`k` and `t` are constants only; `n` and `b` stand in the handler, too."""
+
+
+def instances_of(text: str, arguments: list[dict[str, s.TemplateArg]]) -> list[typed.Operator]:
+    """The checked instances of the template in a text, one after the other along a chain of queues."""
+    decls = list(program(text).decls)
+    (template,) = (d for d in decls if isinstance(d, s.Template))
+    for i, each in enumerate(arguments):
+        decls.append(Instance(f"i{i}", template.operator.name, tuple(each.items()), span=template.span))
+        ends = "a" if i == 0 else f"q{i}", "e" if i == len(arguments) - 1 else f"q{i + 1}"
+        decls.append(Use((ends[1],), f"i{i}", (ends[0],)))
+    found = [each.operator for each in verify(Program(tuple(decls)), LIBRARY).instances]
+    return [each for each in found if isinstance(each, typed.Operator)]
+
+
+def test_instances_share_all_but_their_constants() -> None:
+    def given(n: int, k: float, last: float, b: float) -> dict[str, s.TemplateArg]:
+        table = s.ListValue((s.Float(0.5), s.Float(last)))
+        return {"n": s.Int(n), "k": s.Float(k), "t": table, "b": s.Float(b)}
+
+    arguments = [
+        given(2, 1.0, 1.0, 0.0), given(2, 2.0, 3.0, 0.0), given(3, 1.0, 1.0, 0.0), given(2, 0.0, 1.0, -0.0),
+        given(2, -0.0, -0.0, 1.0),
+    ]  # fmt: skip
+    together = instances_of(SCALED, arguments)
+    assert [each.name for each in together] == ["i0", "i1", "i2", "i3", "i4"]
+    assert [each.rated is together[0].rated for each in together] == [True, True, False, False, False]
+    for each, own in zip(together, arguments, strict=True):
+        template = next(d for d in program(SCALED).decls if isinstance(d, s.Template))
+        text = instantiate(template, tuple(own.items()), each.name, None)
+        assert repr(check.operator(text, check.scope({}))) == repr(each)
+
+
+def test_a_wrong_constant_is_told_of_its_instance() -> None:
+    text = """
+    input a: i32;
+    output e: i32;
+    template <#k: i32> operator plus(x: i32) -> (y: i32) { const k: i32 = #k; on x(v) { emit y v + k; } }
+    """
+    with pytest.raises(Rejected) as rejected:
+        instances_of(text, [{"k": s.Int(1)}, {"k": s.Float(1.5)}, {"k": s.Int(2)}])
+    (found,) = rejected.value.diagnostics
+    assert found.code == "lang-type-mismatch"
+    assert [note.message for note in found.notes] == ["in `i1`, an instance of `plus`"]
 
 
 def test_an_error_inside_an_instance_says_which() -> None:

@@ -1,7 +1,7 @@
 """The arrow from syntax to typed trees. All errors of a text are found at once and raised as one Rejected.
 
-Public: `scope`, `resolve`, `operator`, `function`, `functions`, `constant`, `expression`. Paper section 3.5: checkers
-compose by calls; a frontend's checker ends in `expression` with the one type representation and scope.
+Public: `scope`, `resolve`, `operator`, `with_constants`, `function`, `functions`, `constant`, `expression`. Paper
+section 3.5: checkers compose by calls; a frontend's checker ends in `expression` with the one type representation and scope.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from river.lang.check.environment import Context
 from river.lang.check.expressions import check as _check
 from river.lang.check.expressions import infer as _infer
 from river.lang.check.functions import finished, fn_table, function_index
-from river.lang.check.operators import constant, operator
+from river.lang.check.operators import constant, operator, with_constants
 from river.lang.scope import Declared, Scope, resolve, show
 
 if TYPE_CHECKING:
@@ -23,7 +23,18 @@ if TYPE_CHECKING:
     from river.lang import typed
     from river.lang import types as t
 
-__all__ = ["Scope", "constant", "expression", "function", "functions", "operator", "resolve", "scope", "show"]
+__all__ = [
+    "Scope",
+    "constant",
+    "expression",
+    "function",
+    "functions",
+    "operator",
+    "resolve",
+    "scope",
+    "show",
+    "with_constants",
+]
 
 
 def scope(types: Mapping[str, Declared], fns: Iterable[s.Fn] = ()) -> Scope:

@@ -83,6 +83,20 @@ def operator(op: s.Operator | s.Extern, scope: Scope) -> typed.Operator | typed.
     return result
 
 
+def with_constants(op: s.Operator, other: typed.Operator, scope: Scope) -> typed.Operator:
+    """The checked operator, if `other` is that of a text which is the same but for its name and the values of its constants.
+
+    The values are numbers that are written out, or lists of these: nothing but the constants themselves depends on them.
+
+    Raises: Rejected with every error of the constants.
+    """
+    c = Context(scope)
+    consts = _consts(c, op.consts)
+    if c.report:
+        raise Rejected(c.report)
+    return evolve(other, name=op.name, consts=consts, span=op.span)
+
+
 def _ports(c: Context, ports: tuple[s.Port, ...]) -> tuple[typed.Port, ...]:
     found: list[typed.Port] = []
     for port in ports:
