@@ -39,9 +39,9 @@ _CTYPES: Final = {"i64": ctypes.c_int64, "i1": ctypes.c_bool, "void": None}
 @cache
 def _library() -> Code:
     def make() -> ModuleText:
-        from backends.native.library import runtime
         from backends.native.module import Module
         from backends.native.rtlang import compile_file
+        from backends.native.runtime_library import runtime
 
         unit = compile_file("egress_arrow.rt", runtime())
         signatures = {name: [one.params, one.result] for name, one in unit.signatures.items()}
@@ -98,9 +98,9 @@ def _result(code: Code, name: str, params: Sequence[str], result: str, args: tup
 def _unique(key: t.Type) -> tuple[Code, Signature]:
     """The function `unique_keys` for keys of a type."""
     from backends.native.egress.rows import add_row_same
-    from backends.native.library import runtime
     from backends.native.module import Module
     from backends.native.rtlang import Signature, compile_file
+    from backends.native.runtime_library import runtime
 
     module = Module()
     add_row_same(module, key, "row_same")

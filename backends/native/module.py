@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, TypeVar
 from backends.native.derived import DERIVED
 from backends.native.derived.templates import SIGNATURES, Template, differences, entries, maps, sorting
 from backends.native.ir import Builder, FunctionText, module_text, reachable
-from backends.native.library import runtime, tables
 from backends.native.rtlang import compile_file
+from backends.native.runtime_library import runtime, tables
 from backends.native.shared import BEGIN
 from river.classes import define, field
 from river.lang import types as t

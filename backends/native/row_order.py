@@ -15,9 +15,9 @@ from backends.native.egress.rows import Cursor
 from backends.native.idioms import counted, if_
 from backends.native.ir import Builder
 from backends.native.layout import Unsupported, is_text, register, widths
-from backends.native.library import runtime
 from backends.native.module import Module
 from backends.native.rtlang import Signature, compile_file
+from backends.native.runtime_library import runtime
 from river.lang import types as t
 
 if TYPE_CHECKING:

@@ -214,7 +214,7 @@ def _depends(key: str) -> tuple[str, ...]:
 
 def _built(make: Callable[[], ModuleText], level: int) -> bytes:
     """What is kept: a line of facts, and the code; of what is made quickly, the text behind it, for `improved`."""
-    from backends.native.library import parts
+    from backends.native.runtime_library import parts
 
     made = make()
     exports = [*made.exports, BEGIN] if f"define i1 @{BEGIN}(" in made.text else made.exports
@@ -297,7 +297,7 @@ def part_code(name: str, level: int = OPTIMISATION) -> Code:
     """A part of the runtime library. Code that is made quickly calls parts that are: both levels may be there."""
 
     def make() -> ModuleText:
-        from backends.native.library import part
+        from backends.native.runtime_library import part
 
         return ModuleText(*part(name))
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from river.classes import frozen
 from river.il.expand import expand_instances
-from river.il.library import Library
+from river.il.namespaces import Library
 from river.il.parse import parse
 from river.il.pretty import pretty
 from river.il.verify import verify

@@ -37,7 +37,7 @@ from frontends.sql.sources import joined_by_name, with_elements
 from frontends.sql.values import spelled
 from river.classes import define, evolve, field, frozen
 from river.diagnostics import closest
-from river.il.library import Library
+from river.il.namespaces import Library
 from river.il.trees import fresh, rebuild, walk
 from river.lang import syntax as s
 from river.lang import types as t

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, assert_never, cast
 
 from frontends.sawzall import typed as z
-from frontends.sawzall.library import PREFIX
+from frontends.sawzall.functions import PREFIX
 from frontends.sawzall.operations import CLOSE, DRAWS, OPEN, OPERATIONS
 from frontends.sawzall.reduce import hidden, weighed, weight_parts
 from frontends.sawzall.types import Proto, expression

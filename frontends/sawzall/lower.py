@@ -9,8 +9,8 @@ from frontends.sawzall import typed as z
 from frontends.sawzall.body import PRINTS, binary, handler, local_function, port, static
 from frontends.sawzall.calls import drawing, draws, emitting, reached
 from frontends.sawzall.declared_tables import UNDEFINED
+from frontends.sawzall.functions import FUNCTIONS
 from frontends.sawzall.itemwise import itemwise
-from frontends.sawzall.library import FUNCTIONS
 from frontends.sawzall.messages import LOCALS as MESSAGE_LOCALS
 from frontends.sawzall.messages import functions as messages
 from frontends.sawzall.recursive import LOCALS

@@ -9,7 +9,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from frontends.sawzall.library import PREFIX
+from frontends.sawzall.functions import PREFIX
 from frontends.sawzall.types import Proto, expression
 from frontends.sawzall.values import Consts, constant
 from river.lang import syntax as s

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from frontends.sawzall.library import PREFIX
+from frontends.sawzall.functions import PREFIX
 from frontends.sawzall.times import OWN_ZONE, ZONES
 from frontends.sawzall.types import FINGERPRINT, Recursive, spelled
 from river.classes import frozen

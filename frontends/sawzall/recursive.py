@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from frontends.sawzall.library import PREFIX
+from frontends.sawzall.functions import PREFIX
 from frontends.sawzall.operations import CLOSE, OPEN, SAME, SHOWN, SIGNLESS, shown_as
 from frontends.sawzall.types import Recursive, expression, lowered
 from frontends.sawzall.values import BYTES, STRING, Values

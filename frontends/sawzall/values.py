@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal, assert_never, cast
 
 from frontends.sawzall import typed as z
 from frontends.sawzall.declared_tables import UNDEFINED
-from frontends.sawzall.library import PREFIX
+from frontends.sawzall.functions import PREFIX
 from frontends.sawzall.operations import (
     CLOCKS,
     CLOSE,

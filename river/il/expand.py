@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from river.classes import evolve
 from river.diagnostics import Diagnostic, Rejected, closest
 from river.il.instantiate import instantiate
-from river.il.library import check_template
 from river.il.lift import lift
+from river.il.namespaces import check_template
 from river.il.program import Decl, Instance, Lift, Program
 from river.il.trees import Same
 from river.lang import syntax as s
@@ -17,7 +17,7 @@ from river.lang import syntax as s
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from river.il.library import Library
+    from river.il.namespaces import Library
 
 
 def expand(decl: Instance | Lift, decls: Mapping[str, Decl], library: Library) -> s.Operator | s.Extern:

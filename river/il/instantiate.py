@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from river.classes import evolve, frozen
 from river.diagnostics import Diagnostic, Note, Rejected, closest
-from river.il.library import ARTICLES, Args, kind_of
+from river.il.namespaces import ARTICLES, Args, kind_of
 from river.il.trees import Same, binders, free_names, fresh, is_number, names, rebuild, walk
 from river.lang import syntax as s
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from river.il.expand import expand, expand_instances, named_operators
 from river.il.instantiate import instantiate
-from river.il.library import Library, Namespace, check_template
 from river.il.lift import lift
+from river.il.namespaces import Library, Namespace, check_template
 
 __all__ = [
     "Library", "Namespace", "check_template", "expand", "expand_instances", "instantiate", "lift", "named_operators",

@@ -18,7 +18,7 @@ from river.il.expand import expand, named_operators
 from river.il.flow import Construction, ItemPart, Key, Origin, item_findings
 from river.il.graph import End, Graph, Instance, Queue, Variable, View
 from river.il.graph import Result as ResultUnion
-from river.il.library import check_template
+from river.il.namespaces import check_template
 from river.il.program import (
     Decl,
     Input,
@@ -43,7 +43,7 @@ from river.nesting import room
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 
-    from river.il.library import Library, Namespace
+    from river.il.namespaces import Library, Namespace
     from river.source import Span
 
 T = TypeVar("T")

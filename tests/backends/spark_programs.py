@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from river.il.library import Library
+from river.il.namespaces import Library
 from river.il.parse import parse
 from river.il.verify import verify
 from river.io import deltas

@@ -18,8 +18,8 @@ pytest.importorskip("llvmlite")
 
 from backends.native import NativeOperator, compile_native, jit, library
 from backends.native.contract import CODES
-from backends.native.library import runtime
 from backends.native.lower.batches import Lowered, lower
+from backends.native.runtime_library import runtime
 from river.classes import evolve
 from river.lang import memory, typed
 from river.lang import types as t

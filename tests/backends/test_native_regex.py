@@ -13,10 +13,10 @@ pytest.importorskip("llvmlite")
 
 from backends.native import NativeOperator, compile_native
 from backends.native.batch import Batch
-from backends.native.library import runtime
 from backends.native.lower.literals import pattern_table
 from backends.native.module import Module
 from backends.native.patterns import MOST
+from backends.native.runtime_library import runtime
 from river.il.parse import parse
 from river.il.templates import Library
 from river.il.verify import verify

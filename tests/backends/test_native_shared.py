@@ -16,9 +16,9 @@ pytest.importorskip("llvmlite")
 
 from backends.native import NativeOperator, compile_native, shared
 from backends.native.jit import machine_code
-from backends.native.library import BASE, module_text, part, parts, runtime
 from backends.native.lower.batches import Lowered, lower
 from backends.native.rtlang import compile_file, parsed
+from backends.native.runtime_library import BASE, module_text, part, parts, runtime
 from backends.native.shared import ModuleText, TreeTexts, compile_text, side_by_side
 from river.il.parse import parse
 from river.il.templates import Library

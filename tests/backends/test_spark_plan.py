@@ -29,7 +29,7 @@ from river.backend import Options
 from river.cli import main
 from river.diagnostics import Rejected
 from river.driver import compile_source, read_source
-from river.il.library import Library
+from river.il.namespaces import Library
 from river.il.parse import parse
 from river.il.verify import verify
 from river.platform import Platform

@@ -120,7 +120,7 @@ def child(program: Path, what: str, workers: int) -> None:
     graph = source.graph
     verified = time.perf_counter()
     if what == "runtime":
-        from backends.native.library import parts, runtime
+        from backends.native.runtime_library import parts, runtime
         from backends.native.shared import part_code
 
         for name in {of for each in runtime().functions.values() for of in parts(each.text).values()}:

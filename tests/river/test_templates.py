@@ -8,7 +8,7 @@ import pytest
 
 from frontends.cql import FRONTEND
 from river.diagnostics import Rejected
-from river.il import library as libraries
+from river.il import namespaces
 from river.il.parse import parse, parse_templates
 from river.il.pieces import DeclarationText, pieces
 from river.il.pretty import pretty
@@ -439,14 +439,14 @@ def test_templates_that_were_checked_are_kept_on_disk(
     sources = (Source("own.river", text),)
     monkeypatch.setenv("RIVER_CACHE", str(tmp_path))
     checked: list[str] = []
-    check = libraries._checked
+    check = namespaces._checked
 
     def noted(qualify: Any, source: Source, piece: DeclarationText) -> Any:
         checked.append(f"{qualify.namespace}.{piece.name}")
         return check(qualify, source, piece)
 
-    monkeypatch.setattr(libraries, "_checked", noted)
-    namespace = libraries._namespace.__wrapped__
+    monkeypatch.setattr(namespaces, "_checked", noted)
+    namespace = namespaces._namespace.__wrapped__
     made = namespace("own", sources)
     assert checked == ["own.row"]
     assert (*made.templates, *made.fns) == ("add", "own.one")

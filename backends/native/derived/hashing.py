@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from backends.native.idioms import counted, entries, if_, item, key_of, load, part, positions, value_of
 from backends.native.ir import Builder
 from backends.native.layout import Unsupported, is_text, register
-from backends.native.library import runtime
+from backends.native.runtime_library import runtime
 from river.classes import frozen
 from river.lang import types as t
 

@@ -14,9 +14,9 @@ from backends.native.egress.rows import Cursor, add_row_hash, add_row_same
 from backends.native.idioms import counted, if_
 from backends.native.ir import Builder
 from backends.native.layout import Unsupported, columns, is_text
-from backends.native.library import runtime
 from backends.native.module import Module
 from backends.native.rtlang import Signature, Unit, compile_file
+from backends.native.runtime_library import runtime
 from river.classes import define
 from river.io import deltas, scalars
 from river.io import schema as data

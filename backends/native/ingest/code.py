@@ -79,8 +79,8 @@ def _joined(unit: Unit, known: Unit) -> Unit:
 
 def _library(form: Form) -> Unit:
     from backends.native.ingest.vectors import vectors
-    from backends.native.library import runtime
     from backends.native.rtlang import compile_file
+    from backends.native.runtime_library import runtime
 
     unit = _joined(vectors(form.delimiter), runtime())
     files: list[tuple[str, dict[str, int]]] = [("ingest.rt", {})]

@@ -12,7 +12,6 @@ from backends.native.contract import ARENA_USED, CHUNK, CONTEXT, FULL, MARK, ROW
 from backends.native.idioms import void
 from backends.native.ir import Builder, reachable
 from backends.native.layout import LIST, columns, is_plain, register
-from backends.native.library import may_release
 from backends.native.lower import outputs
 from backends.native.lower.ahead import Ahead, AheadInside, inside, sought
 from backends.native.lower.fleeting import fleeting
@@ -21,6 +20,7 @@ from backends.native.lower.guard import guarded
 from backends.native.lower.hints import noted, stays
 from backends.native.lower.statements import block, output
 from backends.native.lower.values import TEMPORARY, Row, Scalar, Value
+from backends.native.runtime_library import may_release
 from river.classes import define, field
 from river.lang import typed
 from river.lang import types as t
