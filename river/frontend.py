@@ -41,6 +41,8 @@ class LanguageOptions(TypedDict, total=False):
     """The files that the program may read, under these names."""
     seed: int
     """With which random numbers begin."""
+    decimals: int
+    """How many digits behind the point floats are printed with, from 0 to 99; without it, the fewest that read back."""
 
 
 class Frontend(Protocol[Ast, Typed]):

@@ -24,7 +24,7 @@ class StreamIt(Language):
     suffix: ClassVar[str] = ".str"
     legacy: ClassVar[str] = "latin-1"
     package: ClassVar[str] = "frontends.streamit"
-    options: ClassVar[frozenset[str]] = frozenset({"seed"})
+    options: ClassVar[frozenset[str]] = frozenset({"seed", "decimals"})
 
     def whole(self, asts: Sequence[Program], main: str | None, /) -> Program:
         """The declarations of several texts as those of one, whose program is the stream `main` if it is named."""
@@ -39,6 +39,7 @@ class StreamIt(Language):
             frozenset[str]().union(*(ast.natives for ast in asts)),
             frozenset[str]().union(*(ast.vectors for ast in asts)),
             next((ast.seed for ast in asts if ast.seed is not None), None),
+            next((ast.decimals for ast in asts if ast.decimals is not None), None),
             main,
             span=asts[0].span,
         )

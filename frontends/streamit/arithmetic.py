@@ -221,6 +221,13 @@ class Arithmetic:
 
     def text(self, node: ty.Expr) -> ty.Expr:
         """What is printed of a value."""
+        decimals = self.around.decimals
+        if decimals is not None and node.type in (ty.COMPLEX, ty.FLOAT, t.F64):
+            form = ty.Constant(ty.TEXT, f"%.{decimals}f", span=node.span)
+            if node.type == ty.COMPLEX:
+                return self.fold(ty.Apply(ty.TEXT, "complex.form", (form, node), span=node.span))
+            node = self.convert(node, t.F64, node.span)
+            return self.fold(ty.Apply(ty.TEXT, "format", (form, node), span=node.span))
         if node.type == ty.COMPLEX:
             return self.fold(ty.Apply(ty.TEXT, "complex.text", (node,), span=node.span))
         if isinstance(node.type, ty.Vector | ty.Struct | ty.Portal) or node.type == ty.VOID:

@@ -139,7 +139,12 @@ class _Checker:
 
     def statics(self) -> tuple[tuple[ty.Block, ...], BodyChecker]:
         """The constants of the program, and the code that knows them."""
-        around = Surroundings(structs=self.structs, natives=self.ast.natives, shared=self.outside)
+        around = Surroundings(
+            structs=self.structs,
+            natives=self.ast.natives,
+            decimals=self.ast.decimals,
+            shared=self.outside,
+        )
         code = self.constants = BodyChecker(
             self.report, around, CodePlace.BUILD, self.functions, mark="static"
         )
@@ -202,7 +207,12 @@ class _Checker:
             raise self.report.error(
                 "streamit-duplicate-name", f"there is already a stream `{name}`", ast.name_span
             )
-        around = Surroundings(outer=outer.lookup, structs=self.structs, natives=self.ast.natives)
+        around = Surroundings(
+            outer=outer.lookup,
+            structs=self.structs,
+            natives=self.ast.natives,
+            decimals=self.ast.decimals,
+        )
         if ast.kind != "filter":
             around.shared = self.outside
         code = BodyChecker(self.report, around, CodePlace.FIELD, self.functions)
@@ -521,6 +531,7 @@ class _Checker:
             outer=self.constants.lookup,
             structs=self.structs,
             natives=self.ast.natives,
+            decimals=self.ast.decimals,
             alone=True,
             shared=self.outside,
         )

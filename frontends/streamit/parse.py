@@ -38,6 +38,7 @@ NO_ARRAYS = (
 )
 _HABITS: Mapping[str, str] = MappingProxyType({
     "#": "there is no preprocessor: constants for all streams are `static { int N = 8; }`",
+    "#river": "write `#river decimals 6` or `#river seed 1`, in a line of its own",
     "#include": "there is no preprocessor: give all files to the command, `river run a.str b.str`",
     "import": "give all files to the command: `river run a.str b.str`",
     "constant": "constants for all streams are `static { int N = 8; }`",
@@ -58,6 +59,7 @@ _STATEMENT = re.compile(r"[A-Za-z_}]")
 _VECTOR = re.compile(r"\bfloat[234]\b")
 _LOADED = re.compile(r'\binit_array_1D_(?:int|float)\s*\(\s*"([^"\n]*)"')
 _SEED = re.compile(r"^#river seed (-?[0-9]+)$", re.MULTILINE)
+_DECIMALS = re.compile(r"^#river decimals ([0-9]{1,2})$", re.MULTILINE)
 
 
 def parse(source: Source) -> c.Program:
@@ -82,7 +84,9 @@ def _explained(found: Diagnostic) -> Diagnostic:
     first, last = ("", "") if before is None else before.groups(default="")
     help_line: str | None = None
     if word.startswith("#"):
-        help_line = _HABITS["#include" if word.startswith("#include") else "#"]
+        help_line = next(
+            _HABITS[habit] for habit in ("#include", "#river", "#") if text.startswith(habit, start)
+        )
     elif word == "->":
         help_line = "streams with types of their own stand at the top or behind `add`: is a `}` missing before this one?"
     elif last in _TYPES and "`->`" in (found.help or ""):
@@ -129,6 +133,7 @@ class StreamItBuilder(StmtBuilder):
             frozenset[str]().union(*(a.names for a in args if isinstance(a, c.Natives))),
             frozenset(_VECTOR.findall(self.source.text)),
             next((int(number) for number in _SEED.findall(self.source.text)), None),
+            next((int(number) for number in _DECIMALS.findall(self.source.text)), None),
             span=self.span(tree),
         )
 

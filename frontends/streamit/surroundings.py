@@ -43,6 +43,7 @@ class Surroundings:
     natives: frozenset[str] = frozenset()  # functions of other languages
     structs: Mapping[str, ty.Struct] = field(factory=dict[str, ty.Struct])
     outside: bool = False  # the code stands outside of the stream, and sees only what is around it
+    decimals: int | None = None  # how many digits behind the point floats are printed with, if not the fewest
     sends: int = 0  # messages in the code so far
     alone: bool = False  # the code stands in no stream
     shared: Callable[[str], ty.Helper | None] = field(

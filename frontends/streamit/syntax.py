@@ -410,7 +410,8 @@ class Program(s.Node):
     """Streams, constants, functions of filters, and functions of the operator language.
 
     `natives`: functions of other languages, `Block.name`. `vectors`: which of `float2`, `float3` and `float4` the text
-    mentions. `seed`: random numbers begin with it. `main`: the stream that is the program, if it was chosen.
+    mentions. `seed`: random numbers begin with it. `decimals`: floats are printed with so many digits
+    behind the point. `main`: the stream that is the program, if it was chosen.
     """
 
     streams: tuple[Stream, ...]
@@ -421,4 +422,5 @@ class Program(s.Node):
     natives: frozenset[str] = frozenset()
     vectors: frozenset[str] = frozenset()
     seed: int | None = None
+    decimals: int | None = None
     main: str | None = None

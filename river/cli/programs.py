@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class Asked:
     """The program that a command line names, and what it says of how that is read.
 
-    `program`: the paths of its texts; `-` is standard input. `params`: values of its parameters, as `NAME=VALUE`. The last four
+    `program`: the paths of its texts; `-` is standard input. `params`: values of its parameters, as `NAME=VALUE`. The last five
     are `river.frontend.LanguageOptions`, as `params` are.
     """
 
@@ -40,6 +40,7 @@ class Asked:
     zone: str | None
     env: tuple[str, ...]
     load: tuple[str, ...]
+    decimals: int | None
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Self:
@@ -47,7 +48,7 @@ class Asked:
         return cls(**{name: given[name] for name in ASKED})
 
 
-ASKED: Final = ("program", "lang", "main", "params", "undefined", "zone", "env", "load")
+ASKED: Final = ("program", "lang", "main", "params", "undefined", "zone", "env", "load", "decimals")
 """The arguments of which an `Asked` is made."""
 
 
@@ -78,10 +79,10 @@ def program_of(
     params = {
         name: CommandText(value) for name, value in pairs("--param", asked.params, "NAME=VALUE").items()
     }
-    options = {name: getattr(asked, name) for name in ("undefined", "zone", "env", "load")} | {
+    options = {name: getattr(asked, name) for name in ("undefined", "zone", "env", "load", "decimals")} | {
         "params": params
     }
-    told = cast("LanguageOptions", {name: value for name, value in options.items() if value})
+    told = cast("LanguageOptions", {name: value for name, value in options.items() if value or value == 0})
     source = stated(source, lang, told, seed=seed)
     if profile is not None:
         compiled = compile_once(source, lang, more=more, main=main).profiled(profile)
@@ -156,6 +157,12 @@ PROGRAM: Final = together(
     ),
     click.option(
         "--load", multiple=True, metavar="FILE", help="Sawzall: a file that `load` may read, under this name"
+    ),
+    click.option(
+        "--decimals",
+        type=click.IntRange(0, 99),
+        metavar="N",
+        help="StreamIt: floats are printed with N digits behind the point (6: as by C's %f), not the fewest that read back",
     ),
     _asking,
 )

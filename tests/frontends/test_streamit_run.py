@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import itertools
+import math
+import struct
 import sys
 from pathlib import Path
 
@@ -10,8 +13,10 @@ import pytest
 
 import river
 from frontends.streamit import FRONTEND
+from river.cli import main
 from river.diagnostics import Rejected
 from river.source import Source
+from river.testing.seeds import chance
 from tests.frontends.streamit_runs import BACKENDS, COUNT, f32, lines, output, run
 from tests.oracles import streamit_direct as direct
 
@@ -31,6 +36,57 @@ def test_moving_average() -> None:
     float->float pipeline Main { add Mean(4); }"""
     assert output(text, [4.0, 8.0, 0.0, 4.0, 12.0]) == [4.0, 6.0]
     assert output(text, [1.0] * 3) == []
+
+
+def printed(decimals: int | None, items: list[float]) -> list[str]:
+    text = """
+    float->void pipeline Main {
+      add float->double filter { work pop 1 push 1 { println(peek(0)); push(pop()); } };
+      add double->void filter {
+        complex c = -1.5 + 0.25i;
+        work pop 1 { println("x = " + pop() + " " + 2 + " " + 2.0 + " " + c); }
+      };
+    }"""
+    line = "" if decimals is None else f"\n#river decimals {decimals}"
+    return run(text + line, {"input": items})["stdout"].splitlines()
+
+
+def test_floats_are_printed_as_c_prints_them() -> None:
+    assert printed(None, [0.5]) == ["0.5", "x = 0.5 2 2.0 -1.5+0.25i"]
+    assert printed(6, [0.5]) == ["0.500000", "x = 0.500000 2 2.000000 -1.500000+0.250000i"]
+    assert printed(6, [math.inf, -math.inf, math.nan])[::2] == ["inf", "-inf", "nan"]
+
+
+@pytest.mark.slow
+def test_printed_floats_are_rounded_as_c_rounds_them() -> None:
+    draw = chance("decimals")
+    bits = [draw.getrandbits(32) for _ in range(300)]
+    floats: list[float] = [x for (x,) in struct.iter_unpack("f", struct.pack("300I", *bits)) if x == x]
+    near = [f32((draw.randrange(-2000, 2000) + 0.5) / 2**k) for k in range(24) for _ in range(5)]  # halves
+    values = [*floats, *near, -0.0, 1e-7, 0.0078125, 3.4e38, 16777217.0, 0.9999995, -0.9999996]
+    values = [f32(value) for value in values]
+    for decimals in (0, 6, 18, 99):
+        found = printed(decimals, values)
+        assert found[::2] == [f"%.{decimals}f" % value for value in values]
+        assert [line.split()[2] for line in found[1::2]] == found[::2]
+
+
+def test_the_command_line_says_how_floats_are_printed(tmp_path: Path) -> None:
+    path = tmp_path / "third.str"
+    path.write_text("void->void filter Main { work { println(1.0 / 3); } }", encoding="utf-8")
+    for options, expected in (
+        ((), "0.33333334"),
+        (("--decimals", "0"), "0"),
+        (("--decimals", "6"), "0.333333"),
+    ):
+        out = io.StringIO()
+        assert main(["run", str(path), "--iterations", "1", *options, "-q"], io.StringIO(), out, out) == 0
+        assert out.getvalue() == f"{expected}\n"
+    table = river.load(path, decimals=2).run({}, iterations=1)["stdout"]
+    assert table["value"].to_pylist() == ["0.33\n"]
+    for number in (-1, 100):
+        with pytest.raises(Rejected, match="`decimals`"):
+            river.load(path, decimals=number)
 
 
 def test_duplicate_and_weighted_round_robin() -> None:

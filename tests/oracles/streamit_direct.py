@@ -612,6 +612,8 @@ class Filter(Actor):
 
     def apply(self, operation: str, type_: Any, args: list[Any], of: Any) -> Any:
         a, b = args[0], args[-1]
+        if operation == "complex.form":
+            return f"{a % b[0]}{'' if (a % b[1]).startswith('-') else '+'}{a % b[1]}i"
         if operation.startswith("complex."):
             return self.complex(operation.removeprefix("complex."), a, b)
         match operation:
@@ -679,6 +681,8 @@ class Filter(Actor):
                 return single(math.fmod(a, b))
             case "string":
                 return text(a, of)
+            case "format":
+                return a % b
             case "min" | "max":
                 return min(a, b) if operation == "min" else max(a, b)
             case "abs":
