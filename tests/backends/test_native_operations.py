@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("llvmlite")
 
-from backends.native import NativeOperator, compile_native, jit, library
+from backends.native import NativeOperator, compile_native, jit, runtime_library
 from backends.native.contract import CODES
 from backends.native.lower.batches import Lowered, lower
 from backends.native.runtime_library import runtime
@@ -148,7 +148,7 @@ def test_every_operation_is_among_the_cases() -> None:
 def test_names_of_the_runtime_mean_one_thing() -> None:
     folder = files("backends.native.runtime")
     known: dict[str, str] = {}
-    for name in (*library._FILES, "debug.rt"):
+    for name in (*runtime_library._FILES, "debug.rt"):
         for item in ast.parse(folder.joinpath(name).read_text(encoding="utf-8")).body:
             match item:
                 case ast.FunctionDef(label) | ast.ClassDef(label):
