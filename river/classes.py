@@ -2,8 +2,10 @@
 
 attrs writes and compiles four methods for a class when its module is imported, 1 ms each time. A run knows 400 classes, makes
 objects of a third, and compares, hashes and prints those of few: nearly half the time of a short `river run`. Here a module
-that is imported only gets classes with fields and slots. `attrs.has`, `attrs.fields` and what hangs on them know these
-classes, too. There are no validators and converters; a class that needs them has `__attrs_post_init__`.
+that is imported only gets classes with fields and slots. The methods of most classes have one of a few hundred shapes, which
+stand in `river.methods`: Python keeps their code, as that of any module, and compiles only the rest. `attrs.has`,
+`attrs.fields` and what hangs on them know these classes, too. There are no validators and converters; a class that needs them
+has `__attrs_post_init__`.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ from functools import cache, partial
 from reprlib import recursive_repr
 from types import CellType, CodeType, FunctionType, MemberDescriptorType
 from typing import TYPE_CHECKING, Any, Final, TypeVar, dataclass_transform, overload
+
+from river import methods
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -207,13 +211,12 @@ def _made(
     if slots:
         members["__getstate__"], members["__setstate__"] = _getstate, _setstate
     members = {name: member for name, member in members.items() if name not in body}
-    for name, member in members.items():
-        if isinstance(member, _Later):
-            member.name = name
+    later = [(name, member) for name, member in members.items() if isinstance(member, _Later)]
+    for name, member in later:
+        member.name = name
     made = _slotted(cls, body, members, names, cache_hash) if slots else _in_place(cls, members, names)
-    for member in members.values():
-        if isinstance(member, _Later):
-            member.cls = made
+    for _, member in later:
+        member.cls = made
     return made
 
 
@@ -249,13 +252,17 @@ def _slotted(cls: type, body: dict[str, Any], members: dict[str, Any], names: se
         slots.append("__weakref__")
     if cached:
         slots.append(_HASH)
-    rest = {name: value for name, value in body.items() if name not in {*names, "__dict__", "__weakref__"}}
+    rest = dict(body)
+    for name in (*names, "__dict__", "__weakref__"):
+        rest.pop(name, None)
     made = type(cls)(
         cls.__name__,
         cls.__bases__,
         {**rest, **members, "__slots__": tuple(slots), "__qualname__": cls.__qualname__},
     )
     for value in rest.values():
+        if isinstance(value, FunctionType) and value.__closure__ is None:
+            continue
         for cell in _cells(value):
             if _holds(cell, cls):
                 cell.cell_contents = made
@@ -307,15 +314,17 @@ class _Later:
         return made.__get__(instance, owner) if isinstance(made, FunctionType) else made
 
 
-def _function(cls: type, name: str, text: str, renamed: dict[str, str], names: dict[str, Any]) -> Any:
-    """A method of the class: the code of a text in which its fields have other names, and global names."""
-    code = _compiled(text)
+def _function(cls: type, name: str, shape: str, renamed: dict[str, str], names: dict[str, Any]) -> Any:
+    """A method of the class: the code of a shape in which its fields have other names, and global names."""
+    code = _code(shape)
     return FunctionType(
         code.replace(
             co_varnames=tuple(renamed.get(each, each) for each in code.co_varnames),
             co_names=tuple(renamed.get(each, each) for each in code.co_names),
+            co_name=name,
             co_qualname=f"{cls.__qualname__}.{name}",
             co_filename=f"<{name} of {cls.__module__}.{cls.__qualname__}>",
+            co_firstlineno=1,
         ),
         {"__name__": cls.__module__, **names},
         name,
@@ -323,51 +332,98 @@ def _function(cls: type, name: str, text: str, renamed: dict[str, str], names: d
 
 
 @cache
-def _compiled(text: str) -> CodeType:
-    """The code of the function in a text; classes whose fields are alike in number and kind share it."""
-    (code,) = (each for each in compile(text, "<methods>", "exec").co_consts if isinstance(each, CodeType))
+def _code(shape: str) -> CodeType:
+    """The code of a shape, which classes share whose fields are alike in number and kind."""
+    found: FunctionType | None = getattr(methods, shape, None)
+    if found is not None:
+        return found.__code__
+    made = compile(method_text(shape), "<methods>", "exec", dont_inherit=True)
+    (code,) = (each for each in made.co_consts if isinstance(each, CodeType))
     return code
 
 
-def _init(cls: type, is_frozen: bool, cached: bool) -> Any:
-    """Takes the fields: by position unless they are for names only."""
-    names: dict[str, Any] = {"required": REQUIRED}
+def method_text(shape: str) -> str:
+    """The method of a shape: `eq_2`, `hash_2`, `cached_2` and `repr_2` of two fields, `init_z_sm` as `_init` says."""
+    kind, *of = shape.split("_")
+    if kind == "init":
+        return _init_text(shape, *of)
+    numbers = range(int(of[0]))
+    if kind == "eq":
+        same = " and ".join(f"self.f{i} == other.f{i}" for i in numbers) or "True"
+        return f"def {shape}(self, other): return ({same}) if other.__class__ is self.__class__ else NotImplemented"
+    if kind == "repr":
+        told = ", ".join(f"{{label{i}}}={{self.f{i}!r}}" for i in numbers)
+        return f"def {shape}(self): return f'{{self.__class__.__qualname__.rpartition(outer)[2]}}({told})'"
+    value = f"hash((kind, {''.join(f'self.f{i}, ' for i in numbers)}))"
+    if kind == "hash":
+        return f"def {shape}(self): return {value}"
+    return (
+        f"def {shape}(self):\n    if self.{_HASH} is None: set_hash(self, {value})\n    return self.{_HASH}"
+    )
+
+
+def _init_text(shape: str, flags: str, kinds: str) -> str:
     lines: list[str] = []
-    taken: dict[bool, list[tuple[ClassField, str]]] = {False: [], True: []}
+    for i, kind in enumerate(kinds):
+        match kind.lower():
+            case "s":
+                value = f"a{i}"
+            case "f":
+                value = f"make{i}() if a{i} is required else a{i}"
+            case "m":
+                value = f"make{i}()"
+            case "d":
+                value = f"default{i}"
+            case _:
+                continue
+        lines.append(f"set{i}(self, {value})" if "z" in flags else f"self.f{i} = {value}")
+    if "h" in flags:
+        lines.append("set_hash(self, None)")
+    if "p" in flags:
+        lines.append("self.__attrs_post_init__()")
+    by_name = [f"a{i}" for i, kind in enumerate(kinds) if kind in "SF"]
+    arguments = [
+        "self",
+        *(f"a{i}" for i, kind in enumerate(kinds) if kind in "sf"),
+        *(["*"] if by_name else []),
+    ]
+    return f"def {shape}({', '.join((*arguments, *by_name))}): {'; '.join(lines or ['pass'])}"
+
+
+def _init(cls: type, is_frozen: bool, cached: bool) -> Any:
+    """Takes the fields: by position unless they are for names only.
+
+    Its shape says whether the class is frozen (`z`), keeps its hash (`h`), has something to do when the fields have values
+    (`p`), and of each field where its value is from: what is stated (`s`), also if it has a default; that, or what a factory
+    makes (`f`); a factory (`m`), a default (`d`), or nothing (`n`). A capital: stated by name only.
+    """
+    names: dict[str, Any] = {"required": REQUIRED}
+    renamed: dict[str, str] = {}
+    kinds: list[str] = []
     for i, each in enumerate(fields(cls)):
-        value, argument = f"make{i}()", f"argument{i}"
+        renamed[f"f{i}"], renamed[f"a{i}"] = each.name, each.alias
         if each.init:
-            taken[each.kw_only].append((each, argument))
-            value = (
-                argument if each.factory is None else f"make{i}() if {argument} is required else {argument}"
-            )
+            kind = "s" if each.factory is None else "f"
+            kinds.append(kind.upper() if each.kw_only else kind)
+        else:
+            kinds.append("m" if each.factory is not None else "n" if each.default is REQUIRED else "d")
         if each.factory is not None:
             names[f"make{i}"] = each.factory
-        elif not each.init:
-            if each.default is REQUIRED:
-                continue
-            value = f"default{i}"
-            names[value] = each.default
-        if is_frozen:
+        elif kinds[-1] == "d":
+            names[f"default{i}"] = each.default
+        if is_frozen and kinds[-1] != "n":
             names[f"set{i}"] = _setter(cls, each.name)
-        lines.append(f"set{i}(self, {value})" if is_frozen else f"self.field{i} = {value}")
     if cached:
         names["set_hash"] = _setter(cls, _HASH)
-        lines.append("set_hash(self, None)")
-    if hasattr(cls, "__attrs_post_init__"):
-        lines.append("self.__attrs_post_init__()")
-    arguments = ["self", *(name for _, name in taken[False])]
-    if taken[True]:
-        arguments += ["*", *(name for _, name in taken[True])]
-    text = "\n    ".join((f"def __init__({', '.join(arguments)}):", *(lines or ["pass"])))
-    renamed = {f"field{i}": each.name for i, each in enumerate(fields(cls))}
-    renamed |= {name: each.alias for several in taken.values() for each, name in several}
-    made = _function(cls, "__init__", text, renamed, names)
-    optional = [each.optional for each, _ in taken[False]]
+    after = hasattr(cls, "__attrs_post_init__")
+    shape = f"init_{'z' * is_frozen}{'h' * cached}{'p' * after}_{''.join(kinds)}"
+    made = _function(cls, "__init__", shape, renamed, names)
+    stated = [each for each in fields(cls) if each.init]
+    optional = [each.optional for each in stated if not each.kw_only]
     if optional != sorted(optional):
         raise TypeError(f"`{cls.__qualname__}`: a field without a default stands behind one with a default")
-    made.__defaults__ = tuple(each.default for each, _ in taken[False] if each.optional)
-    made.__kwdefaults__ = {each.alias: each.default for each, _ in taken[True] if each.optional}
+    made.__defaults__ = tuple(each.default for each in stated if each.optional and not each.kw_only)
+    made.__kwdefaults__ = {each.alias: each.default for each in stated if each.optional and each.kw_only}
     return made
 
 
@@ -381,22 +437,17 @@ def _setter(cls: type, name: str) -> Callable[[Any, Any], None]:
 
 def _eq(cls: type) -> Any:
     """Whether another object of the same class has equal fields."""
-    named = {f"field{i}": each.name for i, each in enumerate(each for each in fields(cls) if each.eq)}
-    same = " and ".join(f"self.{each} == other.{each}" for each in named) or "True"
-    text = f"def __eq__(self, other):\n    return ({same}) if other.__class__ is self.__class__ else NotImplemented"
-    return _function(cls, "__eq__", text, named, {})
+    named = {f"f{i}": each.name for i, each in enumerate(each for each in fields(cls) if each.eq)}
+    return _function(cls, "__eq__", f"eq_{len(named)}", named, {})
 
 
 def _hash(cls: type, cached: bool) -> Any:
     """A number that is equal for equal objects."""
-    named = {f"field{i}": each.name for i, each in enumerate(each for each in fields(cls) if each.hash)}
-    value = f"hash((kind, {''.join(f'self.{each}, ' for each in named)}))"
+    named = {f"f{i}": each.name for i, each in enumerate(each for each in fields(cls) if each.hash)}
     names: dict[str, Any] = {"kind": hash(f"{cls.__module__}.{cls.__qualname__}")}
-    lines = [f"return {value}"]
     if cached:
         names["set_hash"] = _setter(cls, _HASH)
-        lines = [f"if self.{_HASH} is None:", f"    set_hash(self, {value})", f"return self.{_HASH}"]
-    return _function(cls, "__hash__", "\n    ".join(("def __hash__(self):", *lines)), named, names)
+    return _function(cls, "__hash__", f"{'cached' if cached else 'hash'}_{len(named)}", named, names)
 
 
 def _for_attrs(cls: type, compares: bool) -> Any:
@@ -425,11 +476,9 @@ def _repr_of_all(cls: type) -> Any:
     shown = [each for each in fields(cls) if each.repr]
     if not all(each.init or each.optional for each in shown):
         return _repr
-    told = ", ".join(f"{{label{i}}}={{self.field{i}!r}}" for i in range(len(shown)))
-    named = {f"field{i}": each.name for i, each in enumerate(shown)}
+    named = {f"f{i}": each.name for i, each in enumerate(shown)}
     labels = {f"label{i}": each.name for i, each in enumerate(shown)}
-    text = f"def __repr__(self):\n    return f'{{self.__class__.__qualname__.rpartition(outer)[2]}}({told})'"
-    return _function(cls, "__repr__", text, named, {"outer": ">.", **labels})
+    return _function(cls, "__repr__", f"repr_{len(shown)}", named, {"outer": ">.", **labels})
 
 
 @recursive_repr()
