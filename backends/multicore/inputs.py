@@ -13,7 +13,6 @@ from river.classes import define, field
 from river.driver import Reading
 from river.il.model import needed
 from river.io.batches import ItemSource
-from river.io.columnar import Tables
 from river.io.live import Arriving
 from river.lang import typed
 from river.lang import types as t
@@ -88,7 +87,7 @@ def _opened(
 ) -> Iterable[Items | Rows]:
     if isinstance(source, Arriving):
         wanted = used(plan.graph, name)
-        from backends.native.ingest import read_natively
+        from backends.native.ingest.arriving import read_natively
 
         if read_natively(source, plan.graph.queues[name].key(), plan.batch, wanted) and wanted is not None:
             partly[name] = wanted
@@ -122,6 +121,8 @@ def _opened(
         return _counted(source, _parsed(reader, helpers, spare, None))
     if anchors is not None:
         anchors.places.clear()
+    from river.io.columnar import Tables  # an input of lines does without
+
     tables = behind.unordered
     if isinstance(tables, Tables):
         from backends.native.ingest.tables import converted

@@ -33,7 +33,6 @@ from backends.native.contract import (
 from backends.native.jit import Code, host, level
 from backends.native.layout import size_align
 from backends.native.llvm import available
-from backends.native.patterns import Calls, Patterns
 from backends.native.pool import POOL, default_limit
 from backends.native.shared import ModuleText, TreeTexts, part_at_hand, shared
 from river.classes import define, evolve, field, frozen
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
 
     from backends.native.deadline import Deadline
     from backends.native.parameters import Parameters
+    from backends.native.patterns import Patterns
     from river.lang import typed
     from river.lang.values import Value
 
@@ -236,6 +236,13 @@ def _context() -> _Block:
 
 
 @define(eq=False)
+class Calls:
+    """How often machine code has called Python, of an operator and the copies of it."""
+
+    count: int = 0
+
+
+@define(eq=False)
 class NativeOperator:
     """An operator as machine code; `handlers` can be fired. `steps`: that a firing of these takes at most, if that is known.
 
@@ -291,6 +298,8 @@ class NativeOperator:
         )
         self._soon = SOON // each if each else 0
         if self.code.facts["host"]:
+            from backends.native.patterns import Patterns  # few operators make patterns while they run
+
             self.patterns = Patterns(self.calls)
             context.word(CONTEXT["patterns"]).value = self.patterns.address
         self._bind()

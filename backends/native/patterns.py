@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from array import array
     from collections.abc import Callable, Iterator
 
+    from backends.native.operator import Calls
     from river.lang.patterns import Regex
 
 SLOTS: Final = 1024  # as in regex.rt, PATTERN_SLOTS
@@ -76,13 +77,6 @@ class _Known:
     def size(self) -> int:
         """Bytes of the table."""
         return len(self.table) * self.table.itemsize
-
-
-@define(eq=False)
-class Calls:
-    """How often machine code has called Python, of an operator and the copies of it."""
-
-    count: int = 0
 
 
 @define(eq=False)
@@ -174,4 +168,4 @@ class Patterns:
                 self._enter(known, used=False)
 
 
-__all__ = ["MOST", "MOST_BYTES", "SLOTS", "Calls", "Patterns", "words"]
+__all__ = ["MOST", "MOST_BYTES", "SLOTS", "Patterns", "words"]

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from backends.native.batch import Batch
-from backends.native.ingest import Waiting, may_wait, open_native
+from backends.native.ingest import open_native
+from backends.native.ingest.lateness import Waiting, may_wait
 from backends.native.ingest.tables import converted
 from backends.spark.marshal import values_of
 from backends.spark.parts import GivenFile

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from river.classes import evolve, frozen
 from river.diagnostics import Diagnostic, Rejected
-from river.io import columnar
 from river.io.cells import cell_parser
 from river.io.scalars import Mismatch, is_scalar
 from river.io.schema import columns
@@ -134,6 +133,8 @@ def filled(source: ItemSource, type_: Type, given: Mapping[str, Any], size: int)
     file = source.file
     if file is not None:
         file = evolve(file, type=type_, reader=Filled(file.reader, type_, given))
+    from river.io import columnar
+
     if isinstance(source.batches, columnar.Tables):
         batches = columnar.filled(source.batches, type_, given, size)
     else:

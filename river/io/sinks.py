@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, Self, cast, runtime_chec
 
 from river.classes import frozen
 from river.diagnostics import Diagnostic, Rejected, closest
-from river.io import raw, scalars, wav
+from river.io import scalars
 from river.io.atomic import AtomicOutput
-from river.io.display import Layout, entries
 from river.io.encode import encoder
 from river.io.errors import unwritable
 from river.io.schema import arrow, arrow_schema, columns, growable, to_batch
@@ -242,39 +241,6 @@ class _TextSink(Scoped):
         self._output.abort()
 
 
-class _RawSink(raw.RawSink, Scoped):
-    """Bytes of items."""
-
-
-class _WavSink(wav.WavSink, Scoped):
-    """Sound."""
-
-
-class _TableSink(Scoped):
-    """Aligned columns; the header waits for the first rows, to be as wide as they are."""
-
-    def __init__(self, output: AtomicOutput, type_: Type) -> None:
-        self._output = output
-        self._layout = Layout(type_)
-        self._begun = False
-
-    def write(self, items: Sequence[Any]) -> None:
-        rows = self._layout.rows(items)
-        self._output.write(self._header() + self._layout.text(rows))
-
-    def _header(self) -> str:
-        header = "" if self._begun else self._layout.header()
-        self._begun = True
-        return header
-
-    def close(self) -> None:
-        self._output.write(self._header())
-        self._output.close()
-
-    def abort(self) -> None:
-        self._output.abort()
-
-
 class _ColumnarSink(Scoped):
     """Record batches for a writer of pyarrow's; `eager`: each write is one batch, else they are collected.
 
@@ -383,9 +349,13 @@ def open_sink(
     kind = format_of_target(target, format, name)
     if kind in ("parquet", "arrow"):
         arrow_schema(type)
-    elif wav.is_wav(kind):
+    elif _is_wav(kind):
+        from river.io import wav  # here and below: what a format needs is imported where somebody writes it
+
         wav.check(type, f"output `{name}`")
     elif kind in RAW:
+        from river.io import raw
+
         raw.check(type, kind, f"output `{name}`", written=True)
     elif kind not in ("jsonl", "entries"):
         columns(type)
@@ -397,13 +367,24 @@ def open_sink(
     else:
         output = AtomicOutput(target, in_place=in_place and kind != "parquet", resume=resume)
     if kind == "entries":
+        from river.io.display import entries
+
         return _TextSink(output, type, kind, "", entries(name, type, index))
     return _open(output, kind, type, begun=resume is not None)
 
 
+def _is_wav(kind: str) -> bool:
+    """Whether a format is that of sound, with a rate or without."""
+    if not kind.startswith("wav"):
+        return False
+    from river.io.wav import is_wav
+
+    return is_wav(kind)
+
+
 def known_format(stated: str | None, name: str) -> str | None:
     """The format that was stated for output `name`, if one was. Raises: Rejected("data-format")."""
-    if stated is None or stated in FORMATS or wav.is_wav(stated):
+    if stated is None or stated in FORMATS or _is_wav(stated):
         return stated
     help_ = closest(stated, FORMATS) or f"the formats are {', '.join(FORMATS)}"
     raise Rejected([Diagnostic("data-format", f"output `{name}`: there is no format `{stated}`", help=help_)])
@@ -443,11 +424,17 @@ def _open(output: AtomicOutput, kind: str, type_: Type, *, begun: bool = False) 
                 output, type_, kind, "", lambda items: "".join([encode(item) + "\n" for item in items])
             )
         case "raw" | "bits":
-            return _RawSink(output, type_, kind)
-        case _ if wav.is_wav(kind):
-            return _WavSink(output, type_, kind)
+            from river.io.further_sinks import RawOutput
+
+            return RawOutput(output, type_, kind)
+        case _ if _is_wav(kind):
+            from river.io.further_sinks import WavOutput
+
+            return WavOutput(output, type_, kind)
         case "table":
-            return _TableSink(output, type_)
+            from river.io.further_sinks import TableOutput
+
+            return TableOutput(output, type_)
         case "parquet":
             type_ = growable(type_)
 

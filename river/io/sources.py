@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from river.classes import evolve, frozen
 from river.diagnostics import Diagnostic, Rejected, closest
-from river.io import columnar, delimited, jsonlines, memory, order, raw, text, wav
+from river.io import delimited, jsonlines, text
 from river.io.batches import Batch, FileInput, ItemSource, Origin, RegularFile, RowReader, refusals
 from river.io.errors import STOP, OnError, Refusals, missing_file, unreadable
 from river.io.scalars import is_scalar
@@ -92,7 +92,9 @@ def open_source(
     if key is None:
         source.close()
         raise Rejected([Diagnostic("data-column", f"input `{name}`: `{show(type)}` has no field `{by}`")])
-    return order.ordered(source, key, lateness)
+    from river.io.order import ordered
+
+    return ordered(source, key, lateness)
 
 
 _PER_ROW: Final = 64
@@ -171,6 +173,11 @@ def _open_spec(spec: object, wanted: _Wanted) -> ItemSource:
 
 
 def _from_memory(spec: object, wanted: _Wanted) -> ItemSource:
+    from river.io import (
+        columnar,
+        memory,
+    )  # here and below: what a format needs is imported where somebody reads it
+
     origin = Origin(wanted.name, rows=True)
     batches = columnar.in_memory(spec, wanted.type, origin, wanted.size)
     if batches is None:
@@ -247,20 +254,8 @@ def _open(
         why = "raw files are not compressed" if kind in RAW else f"{kind} files carry their own compression"
         raise Rejected([Diagnostic("data-format", f"`{label}`: {why}")])
     origin = Origin(wanted.name, label, rows=kind not in STREAMED)
-    if kind in (*RAW, "wav"):
-        if kind == "wav":
-            wav.check(wanted.type, f"input `{wanted.name}`")
-            found = wav.batches(file, wanted.type, label)
-        else:
-            raw.check(wanted.type, kind, f"input `{wanted.name}`", written=False)
-            found = raw.batches(file, wanted.type, kind, label)
-        batches = columnar.read(arrow_schema(wanted.type), lambda _: found, wanted.type, origin, wanted.size)
-        return ItemSource(wanted.type, origin, batches, wanted.refusals)
-    if kind == "parquet":
-        batches = columnar.parquet(file, wanted.type, origin, wanted.size)
-        return ItemSource(wanted.type, origin, batches, wanted.refusals)
-    if kind == "arrow":
-        batches = columnar.ipc(file, wanted.type, origin, wanted.size)
+    if kind not in STREAMED:
+        batches = _columns(file, kind, label, origin, wanted)
         return ItemSource(wanted.type, origin, batches, wanted.refusals)
     if packed is not None and _at_end(file):
         raise Rejected([unreadable(label, EOFError(f"a {packed} file is never empty: it was not written"))])
@@ -269,6 +264,27 @@ def _open(
     if again:
         described = FileInput(label, kind, packed, wanted.type, origin, wanted.refusals, wanted.size, reader)
     return ItemSource(wanted.type, origin, batches, wanted.refusals, file=described)
+
+
+def _columns(file: Any, kind: str, label: str, origin: Origin, wanted: _Wanted) -> Iterator[Batch]:
+    """What an open file holds that is no text."""
+    from river.io import columnar
+
+    if kind == "parquet":
+        return columnar.parquet(file, wanted.type, origin, wanted.size)
+    if kind == "arrow":
+        return columnar.ipc(file, wanted.type, origin, wanted.size)
+    if kind == "wav":
+        from river.io import wav
+
+        wav.check(wanted.type, f"input `{wanted.name}`")
+        found = wav.batches(file, wanted.type, label)
+    else:
+        from river.io import raw
+
+        raw.check(wanted.type, kind, f"input `{wanted.name}`", written=False)
+        found = raw.batches(file, wanted.type, kind, label)
+    return columnar.read(arrow_schema(wanted.type), lambda _: found, wanted.type, origin, wanted.size)
 
 
 def _is_line(type_: Type) -> bool:

@@ -17,7 +17,7 @@ pytest.importorskip("llvmlite")
 import river
 from backends.native.batch import Batch
 from backends.native.ingest import arriving as native_texts
-from backends.native.ingest import read_natively
+from backends.native.ingest.arriving import read_natively
 from river.diagnostics import Rejected
 from river.ingress.taking import taker_of
 from river.io.batches import ItemSource, Origin

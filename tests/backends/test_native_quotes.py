@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 pytest.importorskip("llvmlite")
 
-from backends.native.ingest import arriving, open_native, read_natively, reader
+from backends.native.ingest import arriving, open_native, reader
+from backends.native.ingest.arriving import read_natively
 from river.io import delimited
 from river.io.batches import Origin
 from river.io.errors import SKIP, STOP, OnError, Refusals

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backends.native.batch import Batch
-from backends.native.ingest.lateness import Waiting
 from backends.native.ingest.parse import Segment
 from river.classes import define, evolve, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from backends.native.ingest.lateness import Waiting
     from river.io.batches import Batch as General
     from river.io.errors import Refusals
     from river.io.order import Ordering
@@ -31,8 +31,11 @@ class Delivery:
     _waiting: Waiting | None = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        waits = self.ordering is not None and self.ordering.lateness
-        self._waiting = Waiting(self.type, self.ordering) if self.ordering is not None and waits else None
+        self._waiting = None
+        if self.ordering is not None and self.ordering.lateness:
+            from backends.native.ingest.lateness import Waiting  # in most files rows ascend
+
+            self._waiting = Waiting(self.type, self.ordering)
 
     @property
     def waits(self) -> bool:

@@ -17,7 +17,6 @@ from backends.native.batch import is_number
 from backends.native.ingest.code import Parser, parser
 from backends.native.ingest.delivery import Delivery
 from backends.native.ingest.form import Form, covered, guesses
-from backends.native.ingest.lateness import may_wait
 from backends.native.ingest.memory import Lease, Pool
 from backends.native.ingest.parse import EDGE, GivenColumns, Parse, Segment, cut, parts
 from backends.native.ingest.spans import POSSIBLE, Span, Spans
@@ -26,7 +25,6 @@ from river.diagnostics import Rejected
 from river.io.delimited import CellTable
 from river.io.errors import unreadable
 from river.io.given import Filled
-from river.io.order import Ordering
 from river.io.schema import columns
 from river.io.sources import unpacked
 from river.io.text import CHUNK, UTF16, blocks, utf16
@@ -37,6 +35,7 @@ if TYPE_CHECKING:
     from backends.native.batch import Batch
     from river.io.batches import Batch as General
     from river.io.batches import FileInput, ItemSource
+    from river.io.order import Ordering
 
 BLOCK: Final = 1 << 20
 LARGEST: Final = 1 << 22
@@ -79,8 +78,11 @@ def form_of(source: ItemSource, used: frozenset[str] | None = None) -> Form | No
     form = Form(file.format, file.type, used if used is None else used | _keys(file), width, places, given)
     if not covered(form) or (file.key is not None and not is_number(columns(file.type)[file.key][1])):
         return None
-    if file.key is not None and file.lateness and not may_wait(file.type, file.key):
-        return None
+    if file.key is not None and file.lateness:
+        from backends.native.ingest.lateness import may_wait
+
+        if not may_wait(file.type, file.key):
+            return None
     return form
 
 
@@ -238,7 +240,11 @@ class Reader:
         self.parser = parser(self.form)
         key = self.file.key
         late = self.file.lateness
-        self.ordering = None if key is None else Ordering(self.form.type, key, late, self.file.origin)
+        self.ordering = None
+        if key is not None:
+            from river.io.order import Ordering
+
+            self.ordering = Ordering(self.form.type, key, late, self.file.origin)
         self._delivery = Delivery(self.form.type, self.file.refusals, self.ordering)
         self.follow = guesses(self.form)
         rules = self.file.reader

@@ -6,8 +6,7 @@ is, merges it by time, and hands it to the program. Nothing waits for a batch to
 
 from river.io.live.control import Live, Stopped
 from river.io.live.inbox import Arriving, Inbox, still
-from river.io.live.opening import Follow, arriving, asked, in_folder
-from river.io.live.sockets import listens
+from river.io.live.opening import Follow, arriving, asked, in_folder, listens
 
 __all__ = [
     "Arriving",

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from river.io.live.connections import Door
     from river.metrics import ConnectionFigures
 
+TCP: Final = "tcp://"
+UNIX: Final = "unix:"
+"""What the addresses of sockets begin with."""
+
 POLL: Final = 0.05
 """Seconds between two looks at what nobody tells us of: files that may have grown."""
 

@@ -11,13 +11,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from river.classes import evolve, frozen
 from river.diagnostics import Diagnostic, Rejected, Severity
-from river.io import columnar, memory
 from river.io.batches import Batch, ItemSource, Origin
 from river.io.errors import unreadable
-from river.io.live import sockets
+from river.io.live.control import TCP, UNIX
 from river.io.live.inbox import Arriving
-from river.io.live.streams import Pipe, TextStream, files_of_folder, is_pipe, lines_of_file
-from river.io.live.texts import ArrivingTexts
 from river.io.several import hidden
 from river.io.sources import PACKED, STREAMED, SUFFIXES, format_of
 
@@ -27,6 +24,7 @@ if TYPE_CHECKING:
     from river.io.errors import Refusals
     from river.io.live.control import Live
     from river.io.live.inbox import Inbox
+    from river.io.live.streams import TextStream
     from river.lang.types import Type
 
 
@@ -53,7 +51,12 @@ class _Wanted:
 
 def asked(spec: object) -> bool:
     """Whether an input is live because the user says so; pipes and iterators are read as live ones, too."""
-    return isinstance(spec, Follow) or sockets.listens(spec)
+    return isinstance(spec, Follow) or listens(spec)
+
+
+def listens(spec: object) -> bool:
+    """Whether an input is the address of a socket."""
+    return isinstance(spec, str) and spec.startswith((TCP, UNIX))
 
 
 def arriving(
@@ -74,13 +77,13 @@ def arriving(
     match spec:
         case Follow():
             return _followed(spec, wanted)
-        case str() if sockets.listens(spec):
+        case str() if listens(spec):
             return _connected(spec, wanted)
         case str() | os.PathLike():
             return _piped_path(os.fspath(cast("str | os.PathLike[str]", spec)), wanted)
         case _ if hasattr(spec, "read"):
             return _piped(spec, wanted)
-        case Iterator() if not columnar.is_arrow(cast("object", spec)):
+        case Iterator():
             return _rows(cast("Iterator[Any]", spec), wanted)
         case _:
             return None
@@ -98,6 +101,8 @@ def _texts(
     parts: Iterable[tuple[TextStream, str]], kind: str | None, label: str, wanted: _Wanted
 ) -> Arriving:
     """Texts one after the other, each with its format; `kind`: that of all of them."""
+    from river.io.live.texts import ArrivingTexts  # here and below: hardly any input goes on
+
     source = ItemSource(wanted.type, Origin(wanted.name, label), (), wanted.refusals)
     texts = ArrivingTexts(wanted.type, wanted.name, wanted.size, kind)
     return Arriving(source, wanted.live, partial(texts.put, parts), texts=texts)
@@ -118,12 +123,16 @@ def _followed(spec: Follow, wanted: _Wanted) -> Arriving:
     path = Path(spec.path)
     if path.is_dir() or spec.path.endswith("/"):
         return _folder(path, wanted)
+    from river.io.live.streams import lines_of_file
+
     kind = _streamed(spec.path, wanted)
     return _text(lines_of_file(wanted.live, path), kind, spec.path, wanted)
 
 
 def _folder(path: Path, wanted: _Wanted) -> Arriving:
     """The files of a folder; each has the format of its suffix unless one was stated."""
+    from river.io.live.streams import files_of_folder
+
     if wanted.format is not None:
         _streamed("-", wanted)
 
@@ -159,7 +168,9 @@ def _connected(address: str, wanted: _Wanted) -> Arriving:
             [Diagnostic("data-format", f"input `{wanted.name}`: `{address}` tells no format", help=help_)]
         )
     kind = _streamed(address, wanted)
-    from river.io.live.connections import Connection, Door, Ended, serve  # hardly any run listens
+    from river.io.live import sockets
+    from river.io.live.connections import Connection, Door, Ended, serve
+    from river.io.live.texts import ArrivingTexts
 
     found = sockets.listening(address, wanted.name)
     if found.address != address and wanted.live.tell is not None:
@@ -167,7 +178,7 @@ def _connected(address: str, wanted: _Wanted) -> Arriving:
         wanted.live.tell(Diagnostic("data-address", message, severity=Severity.REMARK))
     address = found.address
     stops = wanted.refusals.stops
-    door = Door(wanted.live, wanted.name, address, web=address.startswith(sockets.TCP), stops=stops)
+    door = Door(wanted.live, wanted.name, address, web=address.startswith(TCP), stops=stops)
     wanted.live.doors.append(door)
     texts = ArrivingTexts(wanted.type, wanted.name, wanted.size, kind)
 
@@ -209,6 +220,8 @@ def _piped_path(path: str, wanted: _Wanted) -> Arriving | None:
     kind, packed = format_of(path, wanted.format, wanted.name)
     if packed is not None or kind not in STREAMED:
         return None
+    from river.io.live.streams import Pipe
+
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # which does not wait for who writes
     except OSError as error:
@@ -220,6 +233,8 @@ def _piped_path(path: str, wanted: _Wanted) -> Arriving | None:
 
 def _piped(file: Any, wanted: _Wanted) -> Arriving | None:
     """An open file, if it is a pipe of bytes."""
+    from river.io.live.streams import Pipe, is_pipe
+
     try:
         descriptor = file.fileno()
     except (AttributeError, OSError, ValueError):
@@ -250,8 +265,12 @@ def _begun(file: Any, descriptor: int) -> bytes:
 # ------------------------------------------------------------------------------------------------ rows
 
 
-def _rows(rows: Iterator[Any], wanted: _Wanted) -> Arriving:
-    """The rows of an iterator, which may wait for them."""
+def _rows(rows: Iterator[Any], wanted: _Wanted) -> Arriving | None:
+    """The rows of an iterator, which may wait for them; Arrow data are no such."""
+    from river.io import columnar, memory
+
+    if columnar.is_arrow(rows):
+        return None
     origin = Origin(wanted.name, rows=True)
     reader = memory.RowDecoder(wanted.type, origin)
     source = ItemSource(wanted.type, origin, (), wanted.refusals)

@@ -13,21 +13,15 @@ from typing import TYPE_CHECKING, Final
 from river.classes import frozen
 from river.diagnostics import Diagnostic, Rejected
 from river.io.errors import unreadable
+from river.io.live.control import UNIX
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Generator
 
-TCP: Final = "tcp://"
-UNIX: Final = "unix:"
 BACKLOG: Final = 64
 
 _ADDRESS = re.compile(r"tcp://(?:\[(?P<six>[0-9a-fA-F:.]+)\]|(?P<host>[^:/\[\]]+)):(?P<port>\d{1,5})/?")
-
-
-def listens(spec: object) -> bool:
-    """Whether an input is the address of a socket."""
-    return isinstance(spec, str) and spec.startswith((TCP, UNIX))
 
 
 @frozen
