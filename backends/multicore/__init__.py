@@ -38,12 +38,6 @@ class Multicore:
         "fission{auto=true,rules=runtime}"
     )
 
-    def begin(self, options: Options, /) -> None:
-        if options.native != "off":
-            from backends.native.llvm import expected
-
-            expected()
-
     def plan(self, graph: Graph, platform: Platform, options: Options, /) -> Plan:
         from backends.multicore.plan import plan
 

@@ -11,7 +11,6 @@ import sys
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Thread
 from typing import TYPE_CHECKING, Any, Final
 
 from river.classes import define, frozen
@@ -58,9 +57,12 @@ class Processor:
 @cache
 def library() -> ctypes.CDLL:
     """The library, whose calls take no lock and not the GIL; it can make code for this processor."""
-    path = _path()
-    if path is None:
+    spec = find_spec("llvmlite")
+    if spec is None or spec.origin is None:
         raise InternalError("llvmlite is not installed")
+    suffix = {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
+    name = f"{'lib' if os.name == 'posix' else ''}llvmlite{suffix}"
+    path = str(Path(spec.origin).parent / "binding" / name)
     _load(path)
     found = ctypes.CDLL(path)
     found.LLVMPY_CreateLLJITCompiler.restype = ctypes.c_void_p
@@ -78,24 +80,6 @@ def library() -> ctypes.CDLL:
     found.LLVMPY_InitializeNativeTarget()
     found.LLVMPY_InitializeNativeAsmPrinter()
     return found
-
-
-@cache
-def expected() -> None:
-    """Has the library loaded beside what goes on meanwhile: a run that begins has other things to do until it wants code."""
-    if (path := _path()) is not None:
-        Thread(target=_load, args=(path,), name="river-llvm", daemon=True).start()
-
-
-def _path() -> str | None:
-    """The file of the library, None where llvmlite is not installed."""
-    spec = find_spec("llvmlite")
-    if spec is None or spec.origin is None:
-        return None
-    suffix = {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
-    return str(
-        Path(spec.origin).parent / "binding" / f"{'lib' if os.name == 'posix' else ''}llvmlite{suffix}"
-    )
 
 
 def _load(path: str) -> None:

@@ -9,8 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from backends.native.llvm import available
-from backends.native.operator import Refused, compile_native
-from backends.native.patterns import Calls
+from backends.native.operator import Calls, Refused, compile_native
 from backends.spark.task import verified
 from river.classes import define, evolve, field
 from river.lang import typed

@@ -61,9 +61,6 @@ def execute(compiled: Compiled, backend: str, job: Job) -> Results:
     from river.lang.evaluate.patience import patience
 
     platform = plugins.backend(backend)
-    begin = getattr(platform, "begin", None)
-    if begin is not None:
-        begin(job.options)
     with patience(job.options.deadline, getattr(platform, "constants", None)):
         return _through(compiled, platform, job)
 

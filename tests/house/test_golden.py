@@ -30,7 +30,12 @@ def case(pytester: pytest.Pytester):
     for folder in ("tests/golden", "river/testing", "backends/native"):
         (pytester.path / folder).mkdir(parents=True)
     (pytester.path / "tests/conftest.py").write_text(conftest.read_text("utf-8"))
-    for needed in ("river/testing/seeds.py", "river/nesting.py", "river/classes.py"):  # by `conftest.py`
+    for needed in (
+        "river/testing/seeds.py",
+        "river/nesting.py",
+        "river/classes.py",
+        "river/methods.py",
+    ):  # by `conftest.py`
         (pytester.path / needed).write_text((conftest.parents[1] / needed).read_text("utf-8"))
     for package in ("river", "river/testing", "backends", "backends/native"):
         (pytester.path / package / "__init__.py").touch()

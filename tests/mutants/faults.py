@@ -2879,6 +2879,14 @@ BLOCKS: Final = (
         "if None not in origins:",
         "tests/frontends/test_cql_engines.py::test_columns_that_would_be_called_alike",
     ),
+    Mutant(
+        "a-field-is-not-compared",
+        "a method in the module of methods does another thing than its shape says",
+        "river/methods.py",
+        " and self.f8 == other.f8) if",
+        ") if",
+        "tests/house/test_methods.py::test_a_method_is_what_its_shape_says[eq_9]",
+    ),
 )
 
 FAULTS: Final = (
