@@ -26,8 +26,9 @@ from backends.spark import kernels, sql, task
 from backends.spark.executors import see_here
 from backends.spark.kernels import LAST, NUMBER, PARTS, VARIABLE, OutputWork
 from backends.spark.keys import division, without_others
-from backends.spark.plan import in_one_order, plan, see_to_externs
+from backends.spark.plan import plan, see_to_externs
 from backends.spark.relations import ROWS, Selected, Summed, half, key, read_by, relation
+from backends.spark.stages import in_one_order
 from river.backend import Options
 from river.classes import field, frozen
 from river.diagnostics import Diagnostic, Rejected, closest

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from backends.spark import worker
 from backends.spark.marshal import COLUMNS
-from backends.spark.plan import StageKind
+from backends.spark.stages import StageKind
 
 if TYPE_CHECKING:
-    from backends.spark.plan import Plan, Stage
+    from backends.spark.plan import Plan
+    from backends.spark.stages import Stage
 
 Frame = Any
 """A DataFrame of pyspark."""

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from uuid import uuid4
 
 from river.checkpoint import SUFFIX, Keeper, Snapshot, read_state
-from river.classes import define, field
+from river.classes import define, evolve, field
 from river.diagnostics import Diagnostic, Rejected
 from river.io.errors import unwritable
 from river.io.packed import Damaged
@@ -91,11 +91,31 @@ class Manifests(Keeper):
         self.commit(self.last)
 
     def _find(self) -> None:
+        if not self.settings.restart:
+            try:
+                super()._find()
+            except Rejected:
+                if not self._nothing_has_been():
+                    raise
+                self.settings = evolve(self.settings, restart=True)
         if self.settings.restart:
             for path in sorted(self.folder.glob(f"*{SUFFIX}"))[:1]:
                 with suppress(Damaged, OSError, KeyError):  # then nobody knows which files it wrote
                     self._remove(str(read_state(path)[0]["run"]), _all)
-        super()._find()
+            super()._find()
+
+    def _nothing_has_been(self) -> bool:
+        """Whether no epoch of the run that is there has been: so it may be another one now.
+
+        Its first epoch ended with an error, and what that said to change may be part of the run's identity.
+        """
+        paths = list(self.folder.glob(f"*{SUFFIX}"))
+        if any((self.folder / SPARK / "commits").glob("[0-9]*")):
+            return False  # its manifest is lost
+        try:
+            return len(paths) == 1 and Epoch.of(read_state(paths[0])[0]).epoch < 0
+        except (Damaged, OSError):
+            return False
 
     def commit(self, manifest: Epoch, *, complete: bool = False) -> None:
         """The epoch has been. Raises: Rejected("run-checkpoint-write")."""

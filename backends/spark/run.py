@@ -43,9 +43,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
     from backends.native.ingest import Reader
-    from backends.spark.plan import Plan, Stage
+    from backends.spark.plan import Plan
     from backends.spark.report import Caught, Report
     from backends.spark.session import Session
+    from backends.spark.stages import Stage
     from backends.spark.task import ShippedProgram
     from river.backend import Items, Options, Rows, Sinks, Sources
     from river.ingress import Turn

@@ -6,6 +6,7 @@ stand in. Machine code reads what it can; what it does not recognise the general
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 
 from backends.native.batch import Batch
@@ -116,10 +117,9 @@ class Sequel:
             yield from self._in_columns(ordering)
         else:
             for file in self.files:
-                source = self._open(file, None, self.refusals)
-                for batch in source.batches:
-                    yield from source.accepted(ordering.push(evolve(batch, origin=source.origin)))
-                source.close()
+                with closing(self._open(file, None, self.refusals)) as source:
+                    for batch in source.batches:
+                        yield from source.accepted(ordering.push(evolve(batch, origin=source.origin)))
             self.top, self.given, self.waiting = ordering.top, ordering.given, ordering.waiting
             if self.last:
                 yield from [self.waiting]
@@ -134,11 +134,10 @@ class Sequel:
                 for batch in batches:
                     yield waiting.push(batch)
             else:
-                source = self._open(file, None, self.refusals)
-                for general in source.batches:
-                    for items in source.accepted(ordering.sieved(evolve(general, origin=source.origin))):
-                        yield waiting.push(Batch.of(self.queue.type, items))
-                source.close()
+                with closing(self._open(file, None, self.refusals)) as source:
+                    for general in source.batches:
+                        for items in source.accepted(ordering.sieved(evolve(general, origin=source.origin))):
+                            yield waiting.push(Batch.of(self.queue.type, items))
         self.top, self.given = ordering.top, ordering.given
         rest = waiting.release(None)
         self.waiting = rest.values()

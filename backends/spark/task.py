@@ -20,7 +20,8 @@ from river.source import Source
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from backends.spark.plan import Plan, Stage
+    from backends.spark.plan import Plan
+    from backends.spark.stages import Stage
     from river.il.graph import Graph
 
 
@@ -90,7 +91,7 @@ class Task:
 
 def text(plan: Plan, stage: Stage, program: ShippedProgram) -> str:
     """The task of a stage as JSON."""
-    from backends.spark.plan import StageKind
+    from backends.spark.stages import StageKind
 
     keyed = stage.kind is StageKind.KEYED
     before = {q: plan.producer(q) for q in stage.ins}

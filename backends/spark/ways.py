@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, assert_never
 
 from backends.spark.keys import Partitioning, division, without_others
-from backends.spark.plan import Plan, StageKind, keeps_order
+from backends.spark.stages import StageKind, keeps_order
 from river.classes import frozen
 from river.diagnostics import Rejected
 from river.driver import row_types, stamps, wholes
@@ -33,6 +33,7 @@ from river.lang import types as t
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from backends.spark.plan import Plan
     from river.il.graph import Graph, Instance
 
 

@@ -19,6 +19,8 @@ def timed(graph: Graph, job: Job) -> Job:
 
     Raises: Rejected("run-until", "run-lateness") for what is no time, or not in the unit of the time stamps.
     """
+    if job.lateness < 0:
+        raise Rejected([Diagnostic("run-lateness", f"`{job.lateness}` is no length of time")])
     if not job.stated:
         return job
     clocks: set[t.Type] = set()

@@ -32,7 +32,7 @@ from backends.spark import BACKEND as SPARK
 from backends.spark import continuous, manifests, parts
 from backends.spark import run as runs
 from backends.spark import session as sessions
-from backends.spark.plan import StageKind
+from backends.spark.stages import StageKind
 from river.backend import Options
 from river.classes import evolve
 from river.diagnostics import Rejected

@@ -933,6 +933,21 @@ def test_a_run_that_has_ended_is_not_run_again_unless_it_is_to_begin_anew(
     assert written(tmp_path, compiled) == before
 
 
+def test_a_run_of_which_no_epoch_has_been_may_be_another_one(came: Arrivals, tmp_path: Path) -> None:
+    """The message says what to try, and that is done in the same folder."""
+    came += [{"s": ['{"ts": 5, "v": 1}\n{"ts": 3, "v": 1}\n']}, {"s": ['{"ts": 1, "v": 2}\n']}]
+    compiled = river.compile(COUNT, "cql")
+    with pytest.raises(Rejected, match="say by `--lateness`"):
+        run(compiled, tmp_path)
+    (tmp_path / "state" / "spark").mkdir()
+    (tmp_path / "state" / "spark" / "offsets").write_text("what Spark has noted")
+    with pytest.raises(Rejected, match="is late: 1 is more than 2 below 5"):
+        run(compiled, tmp_path, lateness=2)
+    assert not (tmp_path / "state" / "spark").exists()
+    with pytest.raises(Rejected, match="is of another run: the lateness changed since"):
+        run(compiled, tmp_path, lateness=4)
+
+
 def test_what_cannot_be_done_in_epochs_is_refused(came: Arrivals, tmp_path: Path) -> None:
     compiled = river.compile(COUNT, "cql")
     (tmp_path / "s").mkdir()

@@ -22,7 +22,8 @@ from backends.reference import BACKEND as REFERENCE
 from backends.spark import columns, compiled, marshal, rowwise, task, worker
 from backends.spark import network as networks
 from backends.spark.marshal import Piece, to_plain
-from backends.spark.plan import StageKind, plan
+from backends.spark.plan import plan
+from backends.spark.stages import StageKind
 from river.backend import Options
 from river.driver import Reading, compile_source
 from river.il.observe import observed_variables

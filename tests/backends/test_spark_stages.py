@@ -12,7 +12,7 @@ pytest.importorskip("pyspark", reason="the extra `spark` is not installed")
 pytest.importorskip("pandas", reason="the extra `spark` is not installed")
 
 from backends.reference import BACKEND as REFERENCE
-from backends.spark.plan import StageKind
+from backends.spark.stages import StageKind
 from river.backend import Options
 from river.il.observe import observed_variables
 from river.lang.evaluate import Trap

@@ -9,6 +9,7 @@ import pytest
 
 import river
 from river.cli import main
+from river.diagnostics import Rejected
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -93,6 +94,13 @@ def test_what_is_refused(tmp_path: Path, text: str, data: str, options: tuple[st
     status, _, err = run(tmp_path, text, data, *options)
     assert status != 0
     assert f"[{code}]" in err
+
+
+def test_no_length_of_time_is_below_nothing() -> None:
+    compiled = river.compile(TICKS, "cql")
+    (name,) = compiled.graph.inputs
+    with pytest.raises(Rejected, match="`-1` is no length of time"):
+        compiled.run({name: []}, lateness=-1)
 
 
 def test_a_program_without_time_has_no_end_of_time(tmp_path: Path) -> None:
