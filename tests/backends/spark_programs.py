@@ -18,6 +18,22 @@ from river.source import Source
 if TYPE_CHECKING:
     from river.backend import Options, Summary
 
+ACCUMULATED = """x: {s: string, k: int, f: float} = input;
+n: table sum of int;
+emit n <- 1;
+by: table sum[s: string][k: int] of {n: int, f: float};
+emit by[x.s][x.k] <- {1, x.f};
+best: table top(2) of string weight w: int;
+emit best <- x.s weight x.k;
+most: table maximum(2)[k: int] of s: string weight f: float;
+emit most[x.k] <- x.s weight x.f;
+kinds: table unique(5) of s: string;
+emit kinds <- x.s;
+middle: table quantile(3)[s: string] of k: int;
+emit middle[x.s] <- x.k;
+"""
+"""Tables into which rows are only accumulated."""
+
 HEAD = """river 1;
 type R = {k: i64, s: string, v: i64};
 type D = {tau: i64, ins: list<R>, del: list<R>};

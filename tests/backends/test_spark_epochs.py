@@ -24,6 +24,7 @@ from river.il.observe import observed_variables
 from river.io import deltas
 from river.io.schema import columns
 from river.testing.seeds import chance
+from tests.backends.spark_programs import ACCUMULATED
 from tests.backends.spark_stand_in import Session
 
 if TYPE_CHECKING:
@@ -375,20 +376,6 @@ def test_several_tasks_read_an_epoch(came: Arrivals, readers: list[tuple[int, in
     assert last == 1
 
 
-ACCUMULATED = """x: {s: string, k: int, f: float} = input;
-n: table sum of int;
-emit n <- 1;
-by: table sum[s: string][k: int] of {n: int, f: float};
-emit by[x.s][x.k] <- {1, x.f};
-best: table top(2) of string weight w: int;
-emit best <- x.s weight x.k;
-most: table maximum(2)[k: int] of s: string weight f: float;
-emit most[x.k] <- x.s weight x.f;
-kinds: table unique(5) of s: string;
-emit kinds <- x.s;
-middle: table quantile(3)[s: string] of k: int;
-emit middle[x.s] <- x.k;
-"""
 UNDEFINED = """x: {s: string, k: int} = input;
 said: table sum[s: string] of int;
 emit said[x.s] <- 6 / (x.k - 3);

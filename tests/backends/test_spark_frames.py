@@ -30,7 +30,7 @@ from river.lang import typed
 from river.lang import types as t
 from river.lang.trees import reached
 from river.testing.seeds import chance
-from tests.backends.spark_programs import HEAD, PLAIN, ROWS, chain, expressions, extremes, some
+from tests.backends.spark_programs import ACCUMULATED, HEAD, PLAIN, ROWS, chain, expressions, extremes, some
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -223,22 +223,12 @@ def test_an_output_holds_what_rows_in_the_order_of_their_columns_give(uses, rows
     agree(compiled, table, table.sort_by([(name, "ascending") for name in "ksv"]), order_by={"a": ["k"]})
 
 
-TABLES = """x: {s: string, k: int, f: float} = input;
-n: table sum of int;
-emit n <- 1;
-by: table sum[s: string][k: int] of {n: int, f: float};
-emit by[x.s][x.k] <- {1, x.f};
-best: table top(2) of string weight w: int;
-emit best <- x.s weight x.k;
-most: table maximum(2)[k: int] of s: string weight f: float;
-emit most[x.k] <- x.s weight x.f;
-kinds: table unique(5) of s: string;
-emit kinds <- x.s;
-middle: table quantile(3)[s: string] of k: int;
-emit middle[x.s] <- x.k;
-big: table collection of int;
+TABLES = (
+    ACCUMULATED
+    + """big: table collection of int;
 if (x.k > 2) emit big <- x.k;
 """
+)
 
 
 @pytest.mark.some(3)
