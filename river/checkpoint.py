@@ -37,6 +37,8 @@ SUFFIX: Final = ".checkpoint"
 KEPT: Final = 2
 """How many checkpoints stay."""
 
+_DIGITS: Final = 12  # of the number of a checkpoint in its name
+
 _HEAD: Final = struct.Struct("<8sIQQ")
 _DIGEST: Final = 32
 _SAMPLE: Final = 1 << 16
@@ -48,6 +50,11 @@ LOCK: Final = "lock"
 def is_kept(name: str) -> bool:
     """Whether a file in the folder of a checkpoint is one of ours, by its name."""
     return name == LOCK or name.endswith((SUFFIX, f"{SUFFIX}.part"))
+
+
+def stored(folder: Path) -> list[Path]:
+    """The checkpoints in a folder, in order. Other programs' files may have that suffix, too: they are left alone."""
+    return sorted(folder.glob("[0-9]" * _DIGITS + SUFFIX))
 
 
 @frozen
@@ -146,9 +153,9 @@ class Keeper:
         self._next = time.monotonic() + self.settings.every
 
     def _find(self) -> None:
-        for part in self.folder.glob(f".*{SUFFIX}.part"):
+        for part in self.folder.glob(f".{'[0-9a-f]' * 8}{SUFFIX}.part"):
             part.unlink(missing_ok=True)
-        paths = sorted(self.folder.glob(f"*{SUFFIX}"), reverse=True)
+        paths = stored(self.folder)[::-1]
         if self.settings.restart:
             for path in paths:
                 path.unlink(missing_ok=True)
@@ -210,7 +217,7 @@ class Keeper:
             self._next = time.monotonic() + self.settings.every
 
     def _write(self, header: Mapping[str, Any], data: bytes | bytearray) -> None:
-        final = self.folder / f"{self._number:012}{SUFFIX}"
+        final = self.folder / f"{self._number:0{_DIGITS}}{SUFFIX}"
         part = self.folder / f".{os.urandom(4).hex()}{SUFFIX}.part"
         try:
             write_state(part, header, data)
@@ -221,8 +228,8 @@ class Keeper:
         settle_folder(self.folder)
         if self.kept is None:
             return
-        for path in sorted(self.folder.glob(f"*{SUFFIX}"), reverse=True):
-            if path.name > final.name or path.name <= f"{self._number - self.kept:012}{SUFFIX}":
+        for path in reversed(stored(self.folder)):
+            if not self._number - self.kept < int(path.stem) <= self._number:
                 path.unlink(missing_ok=True)
 
     def close(self) -> None:

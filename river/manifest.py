@@ -9,7 +9,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from river.checkpoint import SUFFIX, read_state
+from river.checkpoint import read_state, stored
 from river.classes import evolve, field, frozen
 from river.diagnostics import Diagnostic, Rejected
 from river.io.packed import Damaged
@@ -92,7 +92,7 @@ class Epoch:
 def epochs(folder: str | PathLike[str]) -> tuple[Epoch, ...]:
     """The epochs of the run whose state is in a folder, in order. Raises: Rejected("run-checkpoint-damaged")."""
     found: list[Epoch] = []
-    for path in sorted(Path(fspath(folder)).glob(f"*{SUFFIX}")):
+    for path in stored(Path(fspath(folder))):
         try:
             header, _ = read_state(path)
             found.append(Epoch.of(header))

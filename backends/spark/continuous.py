@@ -739,9 +739,14 @@ def _partitions(frame: Any) -> int:
 
 
 def _stream_failed(error: Any) -> Rejected:
-    lines = [line.strip() for line in str(error or "").splitlines() if line.strip()]
+    """What is said where Spark's stream has ended by itself (`error`), or somebody has stopped it (None)."""
+    if error is None:
+        message = "Spark's stream was stopped by somebody else, in the middle of the run"
+        help_ = "the same call goes on where it was; `stop` of what `write_stream` returns ends a run well"
+        return Rejected([Diagnostic("spark-failed", message, help=help_)])
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     notes = tuple(Note(line) for line in lines[:2])
-    return Rejected([Diagnostic("spark-failed", "Spark ended the stream of files", notes=notes)])
+    return Rejected([Diagnostic("spark-failed", "Spark ended the stream", notes=notes)])
 
 
 # ------------------------------------------------------------------------------------------------------------- figures

@@ -19,7 +19,7 @@ from shutil import rmtree
 from typing import TYPE_CHECKING, ClassVar, Final
 from uuid import uuid4
 
-from river.checkpoint import SUFFIX, Keeper, Snapshot, read_state
+from river.checkpoint import SUFFIX, Keeper, Snapshot, read_state, stored
 from river.classes import define, evolve, field
 from river.diagnostics import Diagnostic, Rejected
 from river.io.errors import unwritable
@@ -99,7 +99,7 @@ class Manifests(Keeper):
                     raise
                 self.settings = evolve(self.settings, restart=True)
         if self.settings.restart:
-            for path in sorted(self.folder.glob(f"*{SUFFIX}"))[:1]:
+            for path in stored(self.folder)[:1]:
                 with suppress(Damaged, OSError, KeyError):  # then nobody knows which files it wrote
                     self._remove(str(read_state(path)[0]["run"]), _all)
             super()._find()
@@ -109,7 +109,7 @@ class Manifests(Keeper):
 
         Its first epoch ended with an error, and what that said to change may be part of the run's identity.
         """
-        paths = list(self.folder.glob(f"*{SUFFIX}"))
+        paths = stored(self.folder)
         if any((self.folder / SPARK / "commits").glob("[0-9]*")):
             return False  # its manifest is lost
         try:

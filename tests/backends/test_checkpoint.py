@@ -452,6 +452,21 @@ def test_the_checkpoint_before_a_damaged_one_is_used(damage, tmp_path, monkeypat
     assert texts(tmp_path) == texts(tmp_path / "want")
 
 
+@pytest.mark.parametrize("restart", [False, True])
+def test_files_of_other_programs_stay(restart: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though they have the suffix: weights of a model, say."""
+    compiled, inputs, _ = crashed(tmp_path, monkeypatch)
+    others = [
+        tmp_path / "state" / name for name in ("model.checkpoint", "17.checkpoint", ".x.checkpoint.part")
+    ]
+    for each in others:
+        each.write_text("weights")
+    results = runs(compiled, inputs, tmp_path, Checkpoint(tmp_path / "state", every=0, restart=restart))
+    assert not results.warnings
+    assert texts(tmp_path) == texts(tmp_path / "want")
+    assert all(each.exists() for each in others)
+
+
 def refused(*args: Any, **options: Any) -> str:
     with pytest.raises(Rejected) as caught:
         runs(*args, **options)

@@ -985,6 +985,13 @@ def test_streams_that_are_none_are_refused(tmp_path: Path) -> None:
         assert not stream.active
 
 
+def test_a_stream_of_sparks_that_somebody_stops_is_told_of() -> None:
+    run: Any = SimpleNamespace(job=SimpleNamespace(options=None), _failure=None)
+    query = SimpleNamespace(awaitTermination=lambda _: True, exception=lambda: None)
+    with pytest.raises(Rejected, match="stopped by somebody else"):
+        continuous._Run._watch(run, query, None)
+
+
 def test_what_a_table_of_delta_is_told(came: Arrivals, tmp_path: Path) -> None:
     """The epoch, under the name of the run: one that begins anew has another."""
     from backends.spark.delta import once

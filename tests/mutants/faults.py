@@ -482,6 +482,22 @@ CHECKPOINTS: Final = (
         f"{_EPOCHS}::test_late_attempts_do_no_harm_and_old_states_go",
     ),
     Mutant(
+        "every-suffix-ours",
+        "files of other programs are taken for checkpoints, and removed",
+        "river/checkpoint.py",
+        """folder.glob("[0-9]" * _DIGITS + SUFFIX)""",
+        """folder.glob("*" + SUFFIX)""",
+        "tests/backends/test_checkpoint.py::test_files_of_other_programs_stay",
+    ),
+    Mutant(
+        "begun-run-binds",
+        "a run of which no epoch has been cannot be begun in another way",
+        "backends/spark/manifests.py",
+        "                if not self._nothing_has_been():\n",
+        "                if True:\n",
+        f"{_EPOCHS}::test_a_run_of_which_no_epoch_has_been_may_be_another_one",
+    ),
+    Mutant(
         "output-emptied-at-once",
         "an output that is there already is written in place",
         "river/io/atomic.py",
