@@ -126,7 +126,7 @@ class _Lowering:
     def begun(self) -> set[str]:
         """Filters with a `prework` that looks at nothing, of which one is in a loop: there nothing comes before it fires.
 
-        Messages may make a loop of anything.
+        Messages may make a loop of anything. Sources have the clock.
         """
         found: set[str] = set()
         stack = [self.typed.graph]
@@ -138,7 +138,10 @@ class _Lowering:
                 found.update(
                     leaf.filter.name
                     for leaf in inside
-                    if isinstance(leaf, ty.Node) and leaf.first is not None and leaf.first.peek == 0
+                    if isinstance(leaf, ty.Node)
+                    and leaf.input != ty.VOID
+                    and leaf.first is not None
+                    and leaf.first.peek == 0
                 )
         return found
 

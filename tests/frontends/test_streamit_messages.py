@@ -9,7 +9,7 @@ import pytest
 
 import river
 from river.cli import main
-from tests.frontends.streamit_runs import lines, output
+from tests.frontends.streamit_runs import SHOW, lines, output
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -122,6 +122,22 @@ def test_a_loop_of_messages_is_one_region(parts: str, latency: str, tmp_path: Pa
     out = io.StringIO()
     assert main(["explain", str(tmp_path / "chain.str")], io.StringIO(), out, out) == 0
     assert "is a loop, which runs as one region: Add, " in out.getvalue()
+
+
+@pytest.mark.parametrize("told", ["", "to p"])
+def test_a_source_with_a_prework_in_a_program_with_messages(told: str) -> None:
+    text = f"""
+    void->void pipeline Main {{ portal<Count> p; add Count {told}; add Pass(p); add Show; }}
+    void->int filter Count {{
+      int n, step = 1;
+      prework push 2 {{ push(-1); push(-2); }}
+      work push 1 {{ push(n); n += step; }}
+      handler by(int k) {{ step = k; }}
+    }}
+    int->int filter Pass(portal<Count> p) {{ work pop 1 push 1 {{ if (peek(0) == 1) p.by(3) [2:4]; push(pop()); }} }}
+    {SHOW}"""
+    expected = [-1, -2, 0, 1, 2, 3, 4, 7] if told else [-1, -2, 0, 1, 2, 3, 4, 5]
+    assert lines(text, 8) == list(map(str, expected))
 
 
 @pytest.mark.slow

@@ -1155,6 +1155,15 @@ FRONTENDS: Final = (
         "tests/frontends/test_streamit_messages.py::test_a_loop_of_messages_is_one_region",
     ),
     Mutant(
+        "sources-that-wait-to-begin",
+        "a source with a prework waits for the first item of a program with messages",
+        "frontends/streamit/lower.py",
+        "and leaf.input != ty.VOID",
+        "and leaf.input",
+        "tests/frontends/test_streamit_messages.py::test_a_source_with_a_prework_in_a_program_with_messages",
+        raises="Rejected",
+    ),
+    Mutant(
         "lists-complete-too-soon",
         "the first firing of several completes the receiver's list",
         "frontends/streamit/lower.py",
