@@ -43,7 +43,7 @@ MOST_STATEMENTS: Final = 400
 """Of different firings in the operator that is made."""
 
 MOST_OPERATORS: Final = 12
-"""Different ones that make items: machine code of more, which differ in their numbers alone, is quicker made apart."""
+"""Kinds of operators that make items: machine code of more, which differ in their numbers alone, is quicker made apart."""
 
 TRIES: Final = 4
 
@@ -130,7 +130,7 @@ def _parts(
     if not fits(entry):
         return ()
     members: list[int] = []
-    making: set[str] = set()
+    making: set[object] = set()
     waits: dict[int, int] = {}
     leaving: dict[str, None] = {}
     ready, found = deque([entry]), list[tuple[tuple[int, ...], str]]()
@@ -140,7 +140,7 @@ def _parts(
         instance = graph.instances[index]
         members.append(index)
         if any(stage.copies is None for stage in stages[index] or ()):
-            making.add(instance.use.operator)
+            making.add(kind_of(instance))
         if len(making) > MOST_OPERATORS:
             break
         for queue in instance.ins:
@@ -461,12 +461,27 @@ def statements(op: typed.Operator) -> int:
     return sum(isinstance(node, kinds) for node in nodes(op.rated.body))
 
 
+def kind_of(instance: g.Instance) -> object:
+    """What operators have in common whose firings may be one loop: the name, or all but numbers, which stand in tables then."""
+    op = instance.operator
+    if isinstance(op, typed.Operator) and not op.fns and all(map(_number, op.consts)):
+        return SameBody(op)
+    return instance.use.operator
+
+
+def _number(const: typed.Const) -> bool:
+    """Whether a constant can be an item of a table: it says what it is on its own."""
+    others = (typed.ConstRef, typed.Call)
+    return const.type in _FLAT and not any(isinstance(node, others) for node in nodes(const.value))
+
+
 def groups(graph: g.Graph, site: SteadyState) -> list[list[int]]:
-    """Firings, by number, that become one loop: of one operator, none after another. Each after those that feed it."""
+    """Firings, by number, that become one loop: of one kind, none after another. Each after those that feed it."""
     levels: list[int] = []
-    found: dict[tuple[int, str], list[int]] = {}
+    kinds = {firing.member: kind_of(graph.instances[firing.member]) for firing in site.firings}
+    found: dict[tuple[int, object], list[int]] = {}
     for number, firing in enumerate(site.firings):
         before = [levels[cell[0]] for cells in firing.takes for cell in cells if cell[0] >= 0]
         levels.append(1 + max(before, default=0))
-        found.setdefault((levels[-1], graph.instances[firing.member].use.operator), []).append(number)
+        found.setdefault((levels[-1], kinds[firing.member]), []).append(number)
     return [found[key] for key in sorted(found, key=lambda key: key[0])]

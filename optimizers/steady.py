@@ -2,8 +2,9 @@
 
 All that happens in a steady state is known before anything runs (`optimizers.playing`), so one firing may do all of it. What
 splits, joins and identities send on does not move. Firings of one operator that do not depend on one another are one loop,
-whichever branches they were of; what they read lies at places that are sums of multiples of the loop's counter and of the
-index, or stand in a table. The new operator has no state, so that its firings run side by side.
+whichever branches they were of, and so are those of operators that differ in numbers only: these stand in a table. What firings
+read lies at places that are sums of multiples of the loop's counter and of the index, or stand in a table, too. The new operator
+has no state, so that its firings run side by side.
 
 Paper: River §4.3 (fusion optimizer).
 """
@@ -14,7 +15,7 @@ from operator import add, mul, sub
 from typing import TYPE_CHECKING, Final
 
 from optimizers.circles import said
-from optimizers.playing import Origin, SteadyState, groups, statements
+from optimizers.playing import Origin, SteadyState, groups, kind_of, statements
 from optimizers.queries import Alike, Names, changed, joint, source, type_text
 from optimizers.windows import JoinedNames, apart, bounded
 from river.classes import define, evolve, field, frozen
@@ -105,11 +106,15 @@ Span = tuple[int, int]
 
 @define
 class _Maker:
-    """An operator whose firings take part: its text with names that no other has, and what it is known of."""
+    """Operators of a kind whose firings take part: the text of the first, with names that no other has, and what is known of it.
+
+    `numbers`: by operator, where there are several, the values of its constants, in their order.
+    """
 
     text: s.Operator
     known: typed.Operator
     bounded: frozenset[int]
+    numbers: Mapping[str, tuple[s.Expr, ...]]
 
     @property
     def handler(self) -> s.RatedHandler:
@@ -130,7 +135,7 @@ class _SteadyText:
     site: SteadyState
     names: Names
     known: JoinedNames = field(init=False)
-    parts: dict[str, _Maker] = field(factory=dict[str, _Maker])
+    parts: dict[str, _Maker] = field(factory=dict[str, _Maker])  # by operator; those of a kind have one
     groups: list[list[int]] = field(init=False)
     memory: dict[t.Type, tuple[str, int]] = field(factory=dict["t.Type", "tuple[str, int]"])
     places: dict[tuple[int, int], list[int]] = field(factory=dict[tuple[int, int], list[int]])
@@ -139,6 +144,7 @@ class _SteadyText:
     out: str = ""
     direct: int | None = None  # the group that sends at once
     tables: dict[tuple[int, ...], str] = field(factory=dict[tuple[int, ...], str])
+    numbers: dict[tuple[str, ...], str] = field(factory=dict[tuple[str, ...], str])  # constants, by value
     consts: list[s.Const] = field(factory=list[s.Const])
     unrolled: int = 0
 
@@ -171,15 +177,16 @@ class _SteadyText:
         ]
         early = tuple(s.Early(s.Int(there), s.Int(sent)) for there, sent in site.early)
         rate = s.Rate(port.name, None, s.Int(site.width), self.window, early)
-        parts = [part.text for part in self.parts.values()]
+        makers = {id(part): part for part in self.parts.values()}.values()
+        alone = [part.text for part in makers if not part.numbers]
         name = joint(members[0].use.operator, last.use.operator)
         return s.Operator(
             self.names.operator(name),
             (port,),
             (),
             (evolve(out, name=self.out, push=s.Int(len(site.sent))),),
-            (*(const for part in parts for const in part.consts), *self.consts),
-            tuple(fn for part in parts for fn in part.fns),
+            (*(const for text in alone for const in text.consts), *self.consts),
+            tuple(fn for text in alone for fn in text.fns),
             (s.RatedHandler((rate,), s.Block((*held, *body)), span=first.span),),
             span=first.span,
         )
@@ -209,20 +216,27 @@ class _SteadyText:
         return found
 
     def _read(self, members: Sequence[g.Instance]) -> None:
-        """The texts of those that make items, with names that no two of them have in common."""
+        """The texts of those that make items, with names that no two kinds of them have in common."""
         self.known = JoinedNames(set(), set(), set())
         making = {firing.member for firing in self.site.firings}
+        kinds: dict[object, dict[str, tuple[s.Operator, typed.Operator]]] = {}
         for member in members:
-            name = member.use.operator
-            if member.index not in making or name in self.parts:
-                continue
-            text, op = source(self.verified, name), member.operator
-            assert isinstance(text, s.Operator)  # noqa: S101 - it is eligible
-            assert isinstance(op, typed.Operator)  # noqa: S101 - it is eligible
+            if member.index in making:
+                text, op = source(self.verified, member.use.operator), member.operator
+                assert isinstance(text, s.Operator)  # noqa: S101 - it is eligible
+                assert isinstance(op, typed.Operator)  # noqa: S101 - it is eligible
+                kinds.setdefault(kind_of(member), {}).setdefault(member.use.operator, (text, op))
+        for several in kinds.values():
+            text, op = next(iter(several.values()))
             assert op.rated is not None  # noqa: S101 - it makes items
+            numbers = {
+                name: tuple(const.value for const in text.consts) for name, (text, _) in several.items()
+            }
             text = apart(text, self.known)
             self.known.add(text)
-            self.parts[name] = _Maker(text, op, bounded(op, op.rated.body, range(len(op.rated.rates))))
+            inside = bounded(op, op.rated.body, range(len(op.rated.rates)))  # which no single number tells
+            part = _Maker(text, op, inside, numbers if len(several) > 1 else {})
+            self.parts |= dict.fromkeys(several, part)
 
     def _part(self, firing: int) -> _Maker:
         member = self.verified.graph.instances[self.site.firings[firing].member]
@@ -452,7 +466,7 @@ class _SteadyText:
                     _count(node, counters)
                     return rebuild(node, rewrite)
 
-        body = s.Block(rebuild(handler.body, rewrite).items)
+        body = self._numbered(s.Block(rebuild(handler.body, rewrite).items), group, counter)
         if number == self.direct:
             body = _sending(body, part.text.outs[0].name, self.out)
         else:
@@ -460,6 +474,34 @@ class _SteadyText:
                 rows = [self.places[firing, out] for firing in group]
                 body = self._kept(body, end.name, part.known.outs[out].type, rows, counter) if count else body
         return s.Block((*before, *body.items))
+
+    def _numbered(self, body: s.Block, group: Sequence[int], counter: _Counter) -> s.Block:
+        """The body of a firing with the numbers of its operator, where those of a loop may be of several."""
+        part, graph = self._part(group[0]), self.verified.graph
+        if not part.numbers:
+            return body
+        members = (graph.instances[self.site.firings[firing].member].use.operator for firing in group)
+        rows = [part.numbers[name] for name in members]
+        number = counter.value
+        values: dict[str, s.Expr] = {}
+        for const, column in zip(part.text.consts, zip(*rows, strict=True), strict=True):
+            if isinstance(number, s.Int):
+                column = (column[number.value],)
+            told = [repr(value) for value in column]  # which tells 0.0 from -0.0
+            one = told.count(told[0]) == len(told)
+            key = (repr(const.type), *(told[:1] if one else told))
+            if key not in self.numbers:
+                self.numbers[key] = self._local(const.name)
+                array = s.TypeName("array", (const.type, s.Int(len(column))))
+                value = (const.type, column[0]) if one else (array, s.ListValue(column))
+                self.consts.append(s.Const(self.numbers[key], *value))
+            name = s.Name(self.numbers[key])
+            values[const.name] = name if one else s.Index(name, number)
+
+        def rewrite(node: s.Node) -> s.Node:
+            return values.get(node.name, node) if isinstance(node, s.Name) else rebuild(node, rewrite)
+
+        return s.Block(rebuild(body, rewrite).items)
 
     def _kept(
         self, body: s.Block, out: str, type_: t.Type, rows: Sequence[Sequence[int]], counter: _Counter

@@ -1658,6 +1658,14 @@ PASSES: Final = (
         "tests/optimizers/test_guards.py::test_what_takes_the_place_of_placed_operators_is_in_one_group",
     ),
     Mutant(
+        "numbers-of-the-first",
+        "filters that differ in numbers only all compute with those of the first, when they become one",
+        "optimizers/steady.py",
+        "one = told.count(told[0]) == len(told)",
+        "one = told.count(told[0]) > 0",
+        "tests/optimizers/test_steady.py::test_a_steady_state_is_one_firing_and_computes_the_same[numbers of their own]",
+    ),
+    Mutant(
         "early-items-an-item-late",
         "of a steady state that is not complete a part is sent when one item more has come than it takes",
         "optimizers/playing.py",

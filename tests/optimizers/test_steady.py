@@ -72,6 +72,15 @@ WHOLE = {
       int->int splitjoin Turned { split roundrobin; for (int i = 0; i < 2; i++) add Identity<int>; join roundrobin(3); }
       int->int filter Product { work pop 6 push 1 { int s = 0; for (int i = 0; i < 3; i++) s += peek(i) * peek(3 + i);
         push(s); for (int i = 0; i < 6; i++) pop(); } }""",
+    "numbers of their own": """int->int splitjoin Main { split roundrobin(3);
+        for (int i = 0; i < 14; i++) add pipeline { add Line(i * i, 7); add Pick((5 * i) % 3); add Line(2, i); };
+        join roundrobin(2); }
+      int->int filter Line(int a, int b) { work pop 1 push 1 { push(a * pop() - b); } }
+      int->int filter Pick(int k) { work pop 3 push 2 { push(peek(k)); push(k); for (int i = 0; i < 3; i++) pop(); } }""",
+    "numbers of their own, written out": """int->int pipeline Main { add splitjoin { split roundrobin(1, 2, 1, 3);
+        add Line(4); add Line(-3); add Line(0); add Line(9); join roundrobin(3, 6, 3, 9); };
+        add splitjoin { split roundrobin(2, 1); add Line(5); add Line(6); join roundrobin(2, 1); }; }
+      int->int filter Line(int a) { work pop 1 push 3 { int b = pop(); push(a * b); push(a); push(b - a); } }""",
     "counted while it runs": """int->int pipeline Main {
       add splitjoin { split roundrobin(2); add Twice; add Twice; join roundrobin(4); }
       add int->int filter { work pop 8 push 1 { int s = 0; for (int i = 0; i < 8; i++) s = 3 * s + pop(); push(s); } }; }
