@@ -24,17 +24,18 @@ if TYPE_CHECKING:
 
 @frozen
 class Module:
-    """A piece of a grammar: the text of a `.lark` file, and where to say that a mistake in it is."""
+    """A piece of a grammar: the text of a `.lark` file, where to say that a mistake in it is, and the package that it is in."""
 
     name: str
     text: str
     path: str
+    package: str | None = None
 
 
 def module(package: str, filename: str) -> Module:
     """The grammar module in file `filename` of `package`."""
     source = packaged(package, filename)
-    return Module(filename.removesuffix(".lark"), source.text, source.name)
+    return Module(filename.removesuffix(".lark"), source.text, source.name, package)
 
 
 LEXICAL = module("river.lang", "lexical.lark")
@@ -82,11 +83,23 @@ class Parser:
         from river.lang.tables import cached
         from river.lang.tabulate import Ambiguous
 
-        text = "\n".join(m.text for m in self.modules)
         try:
-            return cached(text, self.start, self.build)
+            return cached(self.text, self.start, self.build, self._told)
         except Ambiguous as error:
             raise InternalError(self._locate(str(error))) from None
+
+    @property
+    def text(self) -> str:
+        """The whole grammar."""
+        return "\n".join(module.text for module in self.modules)
+
+    def _told(self) -> str | None:
+        """The rules of a grammar that begins with the last module's, as they stand beside its text; see `river.lang.tables`."""
+        last = self.modules[-1]
+        try:
+            return None if last.package is None else packaged(last.package, f"{last.name}.rules.json").text
+        except OSError:
+            return None  # not every language brings them
 
     def build(self, *, reads: bool = False, strict: bool = False) -> Any:
         """The grammar as lark has read it: its rules and terminals, of which `river.lang.tabulate` makes the tables.
@@ -109,7 +122,7 @@ class Parser:
         own = reads or strict
         try:
             return Lark(
-                "\n".join(m.text for m in self.modules),
+                self.text,
                 parser="lalr",
                 lexer="contextual" if own else Unused,
                 strict=strict,

@@ -2538,6 +2538,14 @@ REPAIRED: Final = (
         "tests/river/test_standard.py::test_a_reader_that_has_had_enough_is_no_mistake[arrow]",
     ),
     Mutant(
+        "rules-of-another-grammar",
+        "tables of a grammar that has changed are made of the rules that it had before",
+        "river/lang/tables.py",
+        'return found if found.get("grammar") == _hash(grammar, start) else None',
+        "return found or None",
+        "tests/river/test_lalr.py::test_rules_that_were_read_before_are_used_for_their_grammar_only",
+    ),
+    Mutant(
         "part-left-on-a-full-disk",
         "a file of the cache for which there is no room leaves its part",
         "river/lang/tables.py",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from functools import cache
@@ -15,11 +16,14 @@ from river.lang import tables
 from river.lang.grammar import Module, compose
 from river.lang.lalr import Tree, Unexpected
 from river.lang.tables import cached
+from river.lang.tables import rules as read_of
 from river.lang.tabulate import Ambiguous, Production, tabulate
 from river.testing import seeds
 from tests.properties import texts_at_random as texts
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from river.lang.lalr import Tables
 
 WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -149,7 +153,7 @@ def test_programs_and_what_is_nearly_one_read_alike() -> None:
 def tabled(grammar: str, *start: str) -> Tables:
     """The tables of a grammar, made anew."""
     made = Lark(grammar, parser="lalr", start=list(start))
-    return tables._read(tables._made(made))
+    return tables._read(tables._made(read_of(grammar, start, made), start))
 
 
 def test_states_are_those_of_lark_where_parts_may_be_nothing_and_rules_begin_with_themselves() -> None:
@@ -191,8 +195,8 @@ def test_a_grammar_that_may_be_read_in_two_ways_is_told_with_its_place(tmp_path,
 
 
 @cache
-def by_rules_of_each_kind() -> Lark:
-    return Lark(GRAMMAR, parser="lalr", propagate_positions=True, start="start")
+def by_rules_of_each_kind(grammar: str = GRAMMAR) -> Lark:
+    return Lark(grammar, parser="lalr", propagate_positions=True, start="start")
 
 
 @pytest.mark.parametrize(
@@ -223,3 +227,18 @@ def test_rules_of_each_kind(text: str, is_one: bool, tmp_path, monkeypatch: pyte
         agrees(parser, cached(GRAMMAR, ("start",), lambda: pytest.fail("it is kept")), text, "start")
         == is_one
     )
+
+
+def test_rules_that_were_read_before_are_used_for_their_grammar_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parser = by_rules_of_each_kind()
+    told = json.dumps(read_of(GRAMMAR, ("start",), parser))
+    monkeypatch.setenv("RIVER_CACHE", str(tmp_path / "one"))
+    tables = cached(GRAMMAR, ("start",), lambda: pytest.fail("it was read before"), lambda: told)
+    assert agrees(parser, tables, "keep a KEEP b last last", "start")
+    changed = GRAMMAR.replace('"keep"i', '"hold"i')
+    monkeypatch.setenv("RIVER_CACHE", str(tmp_path / "other"))
+    tables = cached(changed, ("start",), lambda: by_rules_of_each_kind(changed), lambda: told)
+    assert {"HOLD", "KEEP"} & {*tables.terminals} == {"HOLD"}
+    assert agrees(by_rules_of_each_kind(changed), tables, "hold a HOLD b last last", "start")
