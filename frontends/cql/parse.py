@@ -291,6 +291,25 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
             self.report("syntax-query", message, self.span(tree), help_line)
         return self.named(tree, [names])
 
+    def in_expr_part(self, tree: Tree[Token], args: Args) -> q.Select | c.Combined:
+        """A part of a combination inside of an expression: a query, or the name of what is declared."""
+        (part,) = args
+        span = self.span(tree)
+        match part:
+            case c.Query(within=()):
+                return self.relation(part.select)
+            case c.Query() | q.Nested("value"):
+                query = cast("c.Query", part.query) if isinstance(part, q.Nested) else part
+                inner = c.Derived("all", "all", None, query, span=span)
+                return q.Select((q.Star(span=span),), (inner,), span=span)
+            case s.Name(name) | q.Quoted(name):
+                return q.Select((q.Star(span=span),), (q.Source(name, name, span=span),), span=span)
+            case _:
+                message = "a value is no query"
+                help_line = "what is combined are queries, or names of what is declared: `(R) union (Q)`"
+                self.report("syntax-query", message, span, help_line)
+                return self.named(tree, ["?"])
+
     def values_row(self, tree: Tree[Token], args: Args) -> tuple[s.Expr, ...]:
         return args[0]
 

@@ -13,7 +13,7 @@ column `value`.
 from __future__ import annotations
 
 import re
-from collections import deque
+from collections import Counter, deque
 from typing import TYPE_CHECKING, Final
 
 from river.classes import field, frozen
@@ -341,7 +341,10 @@ def _column(origin: Origin, message: str, help: str | None) -> Diagnostic:
 def _places(
     header: list[str], fields: Sequence[tuple[str, Type]], origin: Origin, *, record: bool
 ) -> list[int]:
-    """The column of each field. Raises: Rejected with all fields that have none, or more than one."""
+    """The column of each field: that of its name, else the one that differs in case alone.
+
+    Raises: Rejected with all fields that have none, or more than one.
+    """
     if not record and len(header) == 1:
         return [0]
     wrong: list[Diagnostic] = []
@@ -351,7 +354,10 @@ def _places(
     names = f"the first line names the columns: {known}"
     if not any(name in header for name, _ in fields):
         names += "; where it is a row like the others, the format is `csv-noheader` or `tsv-noheader`"
+    spelled = _spelled(header, [name for name, _ in fields])
     for name, _ in fields:
+        if name in spelled:
+            continue
         if header.count(name) == 0:
             help_ = closest(name, header) or names
             wrong.append(_column(origin, f"there is no column `{name}`", help_))
@@ -359,7 +365,16 @@ def _places(
             wrong.append(_column(origin, f"the column `{name}` occurs {header.count(name)} times", None))
     if wrong:
         raise Rejected(wrong)
-    return [header.index(name) for name, _ in fields]
+    return [header.index(spelled.get(name, name)) for name, _ in fields]
+
+
+def _spelled(header: list[str], names: list[str]) -> dict[str, str]:
+    """By name of a field the only column that may be meant, for names that are none: they differ in case alone."""
+    free = [column for column in header if column not in names]
+    strange = [name for name in names if name not in header]
+    columns_, fields = (Counter(map(str.lower, each)) for each in (free, strange))
+    lower = {column.lower(): column for column in free}
+    return {name: lower[key] for name in strange if columns_[key := name.lower()] == 1 and fields[key] == 1}
 
 
 def _other_delimiter(line: str, fields: Sequence[tuple[str, Type]]) -> tuple[str, str] | None:

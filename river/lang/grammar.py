@@ -228,6 +228,8 @@ _STRING = re.compile(r'b?"[^"\\\n]*(\\[^\n][^"\\\n]*)*"')
 _WORDS = {
     "NAME": "a name",
     "QUOTED_NAME": "a name",
+    "LETTERS": "a name",
+    "IF_CALLED": "a name",
     "CAPITAL": "a name",
     "VAR": "a variable",
     "PATH_VAR": "a variable",

@@ -182,6 +182,22 @@ def test_streams(query: str, same: str) -> None:
             "select t.n from (rstream(select count(*) as n from s[rows 2]))[rows 2] as t, r where k = 'x'",
         ),
         (
+            "select k from s where k in ((select k from r) except (select 'y' from r)) and exists (((r)) union r limit 1)",
+            "select k from s where k in (select k from r where k <> 'y') and exists (select * from r)",
+        ),
+        (
+            "select k from s where k in ((select k from s) intersect (select 'y' from r) union (select k from r) limit 1)",
+            "select k from s where k in (select k from r order by k limit 1)",
+        ),
+        (
+            "select if(a > 1 and (a + 1) * 2 > 6, lower(k), if(k = '(,)', 'u', 'v')) as b, if a > 1 {1} else {2} as c from s",
+            "select case when a > 2 then k else 'v' end as b, case when a > 1 then 1 else 2 end as c from s",
+        ),
+        (
+            "select größe as b from (select a as größe from s) as übrig where übrig.größe > 1",
+            "select a as b from s where a > 1",
+        ),
+        (
             "select a * .5e1 as b, 2. as c from s where a > .5",
             "select a * 5.0 as b, 2.0 as c from s where a > 0.5",
         ),
@@ -347,6 +363,7 @@ def test_texts_that_are_not_of_their_pattern_trap(text: str) -> None:
     ("query", "code"),
     [
         ("select a from s union select istream a from s", "syntax-stream"),
+        ("select a from s where a in ((a + 1) union (select a from s))", "syntax-query"),
         ("select * exclude (zz) from s", "sql-unknown-column"),
         ("select a from cumulate(s, 4, 6)", "cql-cumulate"),
         ("with w as (select * from s) select a from cumulate(w, 2, 6)", "cql-cumulate"),

@@ -259,6 +259,28 @@ def test_an_error_reads_well() -> None:
 
 
 @pytest.mark.parametrize(
+    ("header", "told"),
+    [
+        ("B,a", "(2, '1')"),
+        ("A,B", "(1, '2')"),
+        ("A,a,b", "(2, '3')"),
+        ("A,b,a,B", "(3, '2')"),
+        ("A,a,A", "there is no column `b`"),
+        ("B,a,b,b", "the column `b` occurs 2 times"),
+        ("A,ÄB,b", "(1, '3')"),
+        ("b,A,A", "there is no column `a`"),
+    ],
+)
+def test_a_name_in_another_case_is_meant_where_no_column_is_called_so(header: str, told: str) -> None:
+    text = f"{header}\n" + ",".join(map(str, range(1, header.count(",") + 2))) + "\n"
+    try:
+        said = str(read(text, AB)[0])
+    except Rejected as refused:
+        said = refused.diagnostics[0].message
+    assert said == told
+
+
+@pytest.mark.parametrize(
     ("text", "type_", "reason", "help_line"),
     [
         ("a\nyes\n", t.BOOL, "field `a`: 'yes' is not `true` or `false`", None),
@@ -276,7 +298,7 @@ def test_an_error_reads_well() -> None:
             "field `a`: the byte 0xE9, character 2 of 'n\ufffde', is not UTF-8",
             "save the file as UTF-8",
         ),
-        ("A\n1\n", I64, "there is no column `a`", "did you mean `A`?"),
+        ("aa\n1\n", I64, "there is no column `a`", "did you mean `aa`?"),
         (
             "a\tb\n1\t2\n",
             AB,
@@ -527,7 +549,7 @@ def test_inputs_that_cannot_be_opened(tmp_path: Path) -> None:
     assert rejected(open_(3)) == ["data-format"]
     assert rejected(open_(io.BytesIO(b""))) == ["data-format"]
     assert rejected(open_(io.BytesIO(b""), format="csv")) == ["data-column"]
-    assert rejected(open_(io.BytesIO(b"a,B\n"), format="csv")) == ["data-column"]
+    assert rejected(open_(io.BytesIO(b"a,c\n"), format="csv")) == ["data-column"]
     assert rejected(open_(io.BytesIO(b"a,b,a\n"), format="csv")) == ["data-column"]
     assert rejected(open_(io.BytesIO(b"x,y\n"), format="csv")) == ["data-column", "data-column"]
     assert rejected(open_(io.BytesIO(b'a,"b'), format="csv")) == ["data-syntax"]
