@@ -258,14 +258,16 @@ class _Checker:
             return None
         if self.known[roots[0]].ast.params:
             message = f"`{roots[0]}` is the program: it cannot have parameters"
-            self.report.error("streamit-no-main", message, self.known[roots[0]].ast.name_span)
+            added = [name for name in top if name in self.used and _whole(self.known[name].ast)]
+            help_line = f"`{added[0]}` is not, as a stream adds it" if added and chosen is None else None
+            self.report.error("streamit-no-main", message, self.known[roots[0]].ast.name_span, help_line)
         return roots[0]
 
     def roots(self, top: Sequence[str]) -> list[str]:
         """The streams that may be the program."""
         unused = [name for name in top if name not in self.used]
         alone = [name for name in unused if not self.known[name].ast.params]
-        whole = [n for n in alone if (f := self.known[n].ast.signature) and f[0].name == f[1].name == "void"]
+        whole = [name for name in alone if _whole(self.known[name].ast)]
         return whole or (["Main"] if "Main" in alone else alone or unused)
 
     # -- streams
@@ -719,6 +721,11 @@ def _measured(local: ty.Local, param: c.Param) -> ty.Local:
     """A parameter whose sizes are those of what is given, where none are written."""
     given = measured(local, len(param.type.sizes))
     return evolve(local, type=filled(local.type, param.type.sizes, given))
+
+
+def _whole(stream: c.Stream) -> bool:
+    """Whether a stream takes and gives nothing."""
+    return stream.signature is not None and all(type_.name == "void" for type_ in stream.signature)
 
 
 def _written(stream: c.Stream) -> str | None:

@@ -171,7 +171,7 @@ class Expressions(Arithmetic):
             return ty.COMPLEX
         if expr.name not in self.around.structs:
             known = [*WORDS, "complex", *VECTORS, *self.around.structs]
-            help_line = FOREIGN_TYPES.get(expr.name) or closest(expr.name, known)
+            help_line = FOREIGN_TYPES.get(expr.name) or called(expr.name) or closest(expr.name, known)
             raise self.report.error(
                 "streamit-unknown-type", f"unknown type `{expr.name}`", expr.span, help_line
             )
@@ -375,7 +375,8 @@ class Expressions(Arithmetic):
         if name in ("pi", "PI"):
             return ty.Constant(ty.FLOAT, PI, span=span)
         known = [n for names in self.scopes for n in names] + [*self.around.fields, *self.around.params]
-        raise self.report.error("streamit-unknown-name", f"unknown name `{name}`", span, closest(name, known))
+        help_line = called(name) or closest(name, known)
+        raise self.report.error("streamit-unknown-name", f"unknown name `{name}`", span, help_line)
 
     def unary(self, op: str, inner: c.Expr, span: Span | None) -> ty.Expr:
         """`-e`, `+e`, `~e`, `!e`."""
@@ -607,6 +608,13 @@ class Expressions(Arithmetic):
         help_line = "print with `println(x)`" if call.name in ("printf", "cout", "puts") else help_line
         message = f"unknown function `{call.name}`"
         return self.report.error("streamit-unknown-function", message, call.span, help_line)
+
+
+def called(name: str) -> str | None:
+    """What to write where a function is written as if it were a type or a variable."""
+    if name not in (*STREAM_WORDS, *REAL_FUNCTIONS, *COMPUTED, *NUMBER_FUNCTIONS):
+        return None
+    return f"`{name}` is a function: write `{name}({'' if name == 'pop' else '...'})`"
 
 
 def counted_arguments(name: str, wanted: int, given: int) -> str:

@@ -47,14 +47,23 @@ _HABITS: Mapping[str, str] = MappingProxyType({
     "work": "`work` stands in a filter: `add int->int filter { work pop 1 push 1 { ... } }`",
     "typedef": "write `struct Name { ... }`",
     "const": "leave it out: what nothing changes is a constant",
+    "static": "leave it out: fields keep their values; constants for all streams are `static { int N = 8; }`",
+    **dict.fromkeys(("public", "private", "protected"), "leave it out: nothing else sees the fields of a filter"),
     "final": "leave it out: what nothing changes is a constant",
     "unsigned": "leave it out: an `int` has 32 bits, and what it counts wraps",
 })  # fmt: skip
 """What to write in place of what other languages have, by the word that it begins with."""
 _TYPES = frozenset({"int", "float", "double", "complex", "bit", "boolean", "void"})
+_STREAMS = frozenset({"filter", "pipeline", "splitjoin", "feedbackloop"})
 _SUFFIXES = frozenset({"L", "l", "U", "u", "UL", "d", "D"})
 _LAST_WORDS = re.compile(r"(?:\b([A-Za-z_]\w*)\s+)?\b([A-Za-z_]\w*)\s*\Z")
 _COMMENT = re.compile(r"//[^\n]*")
+_BEGINNINGS = frozenset({
+    "add", "split", "join", "body", "loop", "enqueue", "push", "print", "println", "if", "for", "while", "do", "switch", "return",
+    "break", "continue",
+})  # fmt: skip
+"""Words with which statements begin, and nothing else that may stand behind an expression."""
+_BRACE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|[{}]', re.DOTALL)
 _STATEMENT = re.compile(r"[A-Za-z_}]")
 _VECTOR = re.compile(r"\bfloat[234]\b")
 _LOADED = re.compile(r'\binit_array_1D_(?:int|float)\s*\(\s*"([^"\n]*)"')
@@ -76,6 +85,8 @@ def parse(source: Source) -> c.Program:
 
 def _explained(found: Diagnostic) -> Diagnostic:
     """A mistake of grammar with what to write, where people write what other languages have, or leave a brace out."""
+    if found.code == "syntax-end":
+        return _unclosed(found)
     if found.span is None or found.code != "syntax-unexpected":
         return found
     text, start = found.span.source.text, found.span.start
@@ -84,11 +95,15 @@ def _explained(found: Diagnostic) -> Diagnostic:
     first, last = ("", "") if before is None else before.groups(default="")
     help_line: str | None = None
     if word.startswith("#"):
-        help_line = next(
-            _HABITS[habit] for habit in ("#include", "#river", "#") if text.startswith(habit, start)
-        )
+        help_line = _HABITS.get(word, _HABITS["#include" if word.startswith("#include") else "#"])
     elif word == "->":
         help_line = "streams with types of their own stand at the top or behind `add`: is a `}` missing before this one?"
+    elif first == "add" and last in _STREAMS and word == "{":
+        help_line = (
+            "parts are added in a pipeline, splitjoin or feedback loop: is a `}` missing before this one?"
+        )
+    elif word in _STREAMS and last in _TYPES:
+        help_line = f"a stream says what it takes and what it gives: `float->float {word} Name {{ ... }}`"
     elif last in _TYPES and "`->`" in (found.help or ""):
         called = text[found.span.end :].lstrip().startswith("(")
         help_line = _HABITS["function" if called else "constant"]
@@ -100,7 +115,24 @@ def _explained(found: Diagnostic) -> Diagnostic:
         help_line = _HABITS.get(last) or (_HABITS.get(first) if last in _TYPES else None)
     if help_line is not None:
         return evolve(found, help=help_line)
+    if word in _BEGINNINGS and "`;`" in (found.help or "") and text[:start].rstrip()[-1:] not in ("", *";{}"):
+        found = evolve(found, help="put `;` in front of it: statements end with it")
     return unended(found, _COMMENT, ";{}", "statements") if _STATEMENT.match(word) else found
+
+
+def _unclosed(found: Diagnostic) -> Diagnostic:
+    """An end of the text that comes too soon with the brace that is still open there, the innermost one."""
+    text = "" if found.span is None else found.span.source.text
+    opened: list[int] = []
+    for sign in _BRACE.finditer(text):
+        if sign.group() == "{":
+            opened.append(sign.start())
+        elif sign.group() == "}" and opened:
+            opened.pop()
+    if not opened:
+        return found
+    line = text.count("\n", 0, opened[-1]) + 1
+    return evolve(found, help=f"a `}}` is missing: the `{{` in line {line} is not closed")
 
 
 def included(source: Source) -> tuple[Source, ...]:

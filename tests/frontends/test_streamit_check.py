@@ -852,6 +852,22 @@ def test_the_program_is_what_nobody_adds() -> None:
     (found,) = refused(f"{SOURCE} {SINK} {whole % 'P'} {whole % 'Q'}")
     assert (found.code, found.help) == ("streamit-no-main", "choose one: `--main NAME`")
     assert "`P`, `Q`" in found.message
+    (found,) = refused(f"{spare.removeprefix(TWO)} void->void pipeline P {{ add P; }}")
+    assert found.help == "`P` is not, as a stream adds it"
+
+
+@pytest.mark.parametrize(
+    ("work", "said"),
+    [
+        ("push x;", "`push` is a function: write `push(...)`"),
+        ("push(peek[0]); pop();", "`peek` is a function: write `peek(...)`"),
+        ("push(pop + 1);", "`pop` is a function: write `pop()`"),
+        ("push(sqrt + 1);", "`sqrt` is a function: write `sqrt(...)`"),
+    ],
+)
+def test_a_function_without_its_arguments(work: str, said: str) -> None:
+    found = refused(f"float->float filter F {{ work pop 1 push 1 {{ {work} }} }}")
+    assert found[0].help == said
 
 
 def test_a_program_may_stand_in_several_texts() -> None:

@@ -73,6 +73,21 @@ def test_a_semicolon_that_is_missing_is_named() -> None:
     assert (found.code, found.help) == ("syntax-unexpected", "put `;` in front of it: statements end with it")
 
 
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("int->int filter F {\n  work pop 1 {\n    pop();\n}", 1),
+        ('int->int filter F {\n  work pop 1 { // {\n    /* { */ println("{");', 2),
+    ],
+)
+def test_a_brace_that_is_missing_is_named(text: str, line: int) -> None:
+    with pytest.raises(Rejected) as refused:
+        read(text)
+    (found,) = refused.value.diagnostics
+    assert found.code == "syntax-end"
+    assert found.help == f"a `}}` is missing: the `{{` in line {line} is not closed"
+
+
 def test_messages() -> None:
     text = """
     int->int pipeline P {
@@ -268,6 +283,13 @@ def test_any_text_is_read_or_refused(text: str) -> None:
             "->",
             "is a `}` missing",
         ),
+        ("int->int filter F { work pop 1 { pop(); }\nadd splitjoin { } }", "{", "is a `}` missing"),
+        ("int filter F { work pop 1 { pop(); } }", "filter", "`float->float filter Name"),
+        ("int->int filter F { static int x; }", "x", "leave it out: fields keep their values"),
+        ("int->int filter F { public int x; }", "x", "leave it out"),
+        ("int->int pipeline F { add A(1) add B(2); }", "add", "put `;` in front of it"),
+        ("int->int filter F { work push 1 { push(1) push(2); } }", "push", "put `;` in front of it"),
+        ("#river digits 6", "#river", "write `#river decimals 6`"),
         ("int->int filter F { work pop 1 { pop(); else pop(); } }", "else", "expected one of"),
         ("int->int pipeline F { add A(1) // one\n  add B(2); }", "add", "put `;` at the end of line 1"),
         (
