@@ -23,12 +23,12 @@ from urllib.parse import unquote
 from backends.spark import kernels, sql
 from backends.spark.delivery import hand_over
 from backends.spark.door import frame_schema
-from backends.spark.run import watched
+from backends.spark.run import first_said, watched
 from backends.spark.session import look_again, session
 from backends.spark.task import ShippedProgram
 from river.backend import Summary
 from river.classes import evolve, field, frozen
-from river.diagnostics import Diagnostic, Rejected
+from river.diagnostics import Diagnostic, Rejected, closest
 from river.driver import (
     Results,
     Writer,
@@ -172,13 +172,8 @@ class _AddressedRun:
             return self.rows_of(name, place)
         except _spark_errors() as error:
             message = f"input `{name}`: Spark cannot read `{place}`"
-            lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-            named = (
-                line[line.index(": [") + 2 :] for line in lines if ": [" in line
-            )  # behind what Python says of Java
-            first = next(iter(lines), type(error).__name__)
-            said_ = first if first.startswith("[") else next(named, first)
-            raise _refused(message, f"Spark says: {said_}") from error
+            help_ = _PACKAGE.format(place.partition(":")[0]) if _unknown_scheme(error) else None
+            raise _refused(message, help_ or f"Spark says: {first_said(error)}") from error
 
     def rows_of(self, name: str, place: str) -> Any:
         """The rows of files: Spark's reader reads Parquet, and River's all else, a file in a task. Raises: Rejected."""
@@ -264,7 +259,7 @@ class _AddressedRun:
     def check_table(self, name: str, type_: t.Type, catalog: str) -> None:
         """Checks that rows may go to a table that is there. Raises: Rejected("spark-address")."""
         mode = self.job.mode or "error"
-        if mode == "overwrite" or not self.spark.catalog.tableExists(catalog):
+        if not self.there(name, catalog) or mode == "overwrite":
             return
         if mode == "error":
             message = f"output `{name}`: there is a table `{catalog}` already"
@@ -294,6 +289,24 @@ class _AddressedRun:
             help_ = f"say `--partition-by {name}={columns}`" if by else "leave `--partition-by` out"
             raise _refused(message, help_)
 
+    def there(self, name: str, catalog: str) -> bool:
+        """Whether there is a table of that name. Raises: Rejected("spark-address") if there can be none."""
+        try:
+            if self.spark.catalog.tableExists(catalog):
+                return True
+            database = catalog.rpartition(".")[0]
+            if not database or self.spark.catalog.databaseExists(database):
+                return False
+            known = [each.name for each in self.spark.catalog.listDatabases()]
+        except _spark_errors() as error:
+            message = f"output `{name}`: `{catalog}` is no name of a table for Spark: {first_said(error)}"
+            raise _refused(message, "name it with its database: `table:sales.log`") from error
+        message = f"output `{name}`: there is no database `{database}` for the table `{catalog}`"
+        make = f"make it: `create database {database}`"
+        raise _refused(
+            message, closest(database, known) or f"{make}, or name one that is there, such as `{known[0]}`"
+        )
+
     def fetched(self, name: str, frame: Any) -> list[Any]:
         """The rows of an output as record batches here, in order of the columns that have one."""
         plain = [column for column, kind in frame.dtypes if not kind.startswith(("map", "struct", "array"))]
@@ -318,6 +331,17 @@ class _AddressedRun:
         self.rows[name] = seen.get["rows"]
         if catalog is not None:
             look_again(self.spark, catalog)
+
+
+_PACKAGE: Final = (
+    "Spark knows no file system `{}`: a package brings it, "
+    "such as `--spark-conf spark.jars.packages=org.apache.hadoop:hadoop-aws:3.4.2` for `s3a`"
+)
+
+
+def _unknown_scheme(error: Exception) -> bool:
+    """Whether Spark has no code for the file system of an address."""
+    return "No FileSystem for scheme" in str(error) or "FileSystem not found" in str(error)
 
 
 def _spark_errors() -> tuple[type[Exception], ...]:

@@ -28,7 +28,7 @@ from backends.spark.keys import Partitioning
 from backends.spark.lower import by_channel
 from backends.spark.manifests import AGAIN, SPARK, Manifests
 from backends.spark.parts import GivenFile, portions
-from backends.spark.run import POLL, watched
+from backends.spark.run import POLL, first_said, watched
 from backends.spark.session import REMOTE, session
 from backends.spark.ways import InParts, RowByRow, apart
 from river.backend import Summary
@@ -68,6 +68,7 @@ PATIENCE: Final = 60
 
 _LISTED: Final = "path STRING, modificationTime TIMESTAMP, length LONG, content BINARY"
 _FOR_EVER: Final = "36500d"  # else Spark leaves files out, silently, that are older than others by a week
+_UNREAD: Final = ("MALFORMED_LOG_FILE", "MALFORMED_CHECKPOINT", "StreamMetadata")
 _PATTERN: Final = "*?[]{}\\"  # which Spark reads as one
 
 
@@ -335,7 +336,11 @@ class _Run:
             .option("checkpointLocation", str(self.manifests.folder.absolute() / SPARK))
             .trigger(processingTime=f"{max(1, round(every * 1000))} milliseconds")
         )
-        query = stream.start()
+        self._see_to_notes()
+        try:
+            query = stream.start()
+        except Exception as error:  # noqa: BLE001 - of Spark: it is told
+            raise self._stream_failed(error) from None
         try:
             self._watch(query, recorder)
         except BaseException:
@@ -344,6 +349,13 @@ class _Run:
         finally:
             with suppress(Exception):  # it has failed, or does not end in time: what was is told, or done
                 query.stop()
+
+    def _see_to_notes(self) -> None:
+        """Without its notes Spark would begin with epoch 0 again, with other rows. Raises: Rejected("run-checkpoint-damaged")."""
+        notes, last = self.manifests.folder / SPARK, self.manifests.last.epoch
+        if last >= 0 and not (notes / "offsets" / str(last)).exists():
+            message = f"the manifests in `{self.manifests.folder}` have epoch {last}, and Spark has no notes of it in `{notes}`"
+            raise Rejected([Diagnostic("run-checkpoint-damaged", message, help=AGAIN)])
 
     def _every(self, stated: float) -> float:
         """How often it is looked what came. Units: seconds."""
@@ -357,11 +369,11 @@ class _Run:
                 ended = query.awaitTermination(POLL)
                 idle = not ended and self._idle(query, began)
             except Exception as error:  # noqa: BLE001 - of Spark: it is told below
-                raise (self._failure or _stream_failed(error)) from None
+                raise (self._failure or self._stream_failed(error)) from None
             if self._failure is not None:
                 raise self._failure
             if ended:
-                raise _stream_failed(None)
+                raise self._stream_failed(None)
             now = time.monotonic()
             if options.stopping():
                 raise KeyboardInterrupt
@@ -372,6 +384,20 @@ class _Run:
                 self._ended = True
                 self._lock.release()
                 return
+
+    def _stream_failed(self, error: Any) -> Rejected:
+        """What is said where Spark's stream has ended by itself (`error`), or somebody has stopped it (None)."""
+        if error is None:
+            message = "Spark's stream was stopped by somebody else, in the middle of the run"
+            help_ = (
+                "the same call goes on where it was; `stop` of what `write_stream` returns ends a run well"
+            )
+            return Rejected([Diagnostic("spark-failed", message, help=help_)])
+        notes = (Note(first_said(error)),)
+        if any(sign in str(error) for sign in _UNREAD):
+            message = f"Spark cannot read its notes in `{self.manifests.folder / SPARK}`"
+            return Rejected([Diagnostic("run-checkpoint-damaged", message, notes=notes, help=AGAIN)])
+        return Rejected([Diagnostic("spark-failed", "Spark ended the stream", notes=notes)])
 
     def _idle(self, query: Any, began: float) -> bool:
         """Whether nothing has come for as long as the run waits at most."""
@@ -736,17 +762,6 @@ def _listing(spark: Session, folders: Mapping[str, Path]) -> Any:
 def _partitions(frame: Any) -> int:
     """In how many partitions the rows of an epoch are: they come from a job of Spark's stream that is planned already."""
     return frame._jdf.queryExecution().toRdd().getNumPartitions()  # noqa: SLF001 - no public way to ask
-
-
-def _stream_failed(error: Any) -> Rejected:
-    """What is said where Spark's stream has ended by itself (`error`), or somebody has stopped it (None)."""
-    if error is None:
-        message = "Spark's stream was stopped by somebody else, in the middle of the run"
-        help_ = "the same call goes on where it was; `stop` of what `write_stream` returns ends a run well"
-        return Rejected([Diagnostic("spark-failed", message, help=help_)])
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    notes = tuple(Note(line) for line in lines[:2])
-    return Rejected([Diagnostic("spark-failed", "Spark ended the stream", notes=notes)])
 
 
 # ------------------------------------------------------------------------------------------------------------- figures

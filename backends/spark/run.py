@@ -339,10 +339,20 @@ def _failure(what: str, error: BaseException) -> Diagnostic:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     told = [line for line in lines if not line.startswith(("at ", "File ", "JVM stacktrace", "..."))]
     last = next((line for line in reversed(told) if "Error" in line or "Exception" in line), "")
-    notes = tuple(
-        Note(line) for line in dict.fromkeys((told[0] if told else type(error).__name__, last)) if line
-    )
+    notes = tuple(Note(line) for line in dict.fromkeys((first_said(error), last.removeprefix(": "))) if line)
     return Diagnostic("spark-failed", f"Spark could not run {what}", notes=notes)
+
+
+def first_said(error: BaseException) -> str:
+    """The first line of Spark's words that says something: not where Python called Java."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    said = (
+        line.removeprefix(": ")
+        for line in lines
+        if line and not line.startswith("An error occurred while calling")
+    )
+    first = next(said, type(error).__name__)
+    return first[first.index(": [") + 2 :] if ": [" in first else first
 
 
 class _Writer:

@@ -202,12 +202,18 @@ def test_rows_go_to_tables_that_have_their_columns(spark: Any) -> None:
             "`far.other` is divided by nothing",
         ),
         ("other", {}, "there is a table `far.other` already"),
+        ("x y", {}, "`far.x y` is no name of a table for Spark: [PARSE_SYNTAX_ERROR]"),
+        ("a.b.c", {"mode": "overwrite"}, "is no name of a table for Spark: [REQUIRES_SINGLE_PART_NAMESPACE]"),
     ):
         with pytest.raises(Rejected) as refused:
             program.run({"log": rows}, {"sums": f"table:far.{name}"}, backend="spark", **more)
         (found,) = refused.value.diagnostics
         assert found.code == "spark-address"
         assert told in found.message
+    for mode in (None, "overwrite"):
+        with pytest.raises(Rejected, match="there is no database `fat`") as refused:
+            program.run({"log": rows}, {"sums": "table:fat.x"}, backend="spark", mode=mode)
+        assert "`far`" in str(refused.value.diagnostics[0].help)
     for _ in range(2):
         program.run({"log": rows}, {"sums": "table:far.other"}, backend="spark", mode="append")
     assert [*map(tuple, spark.sql("select origin, bytes from far.other order by 1").collect())] == [
@@ -241,10 +247,12 @@ def test_names_of_files_tell_the_format_where_the_folder_does_not(spark: Any, tm
         ("several/", "data-format", "have several formats: "),
         ("others/", "data-format", "tells a format, and it is no Parquet"),
         ("none/", "spark-address", "there is no file at"),
+        ("nofs://x/y.parquet", "spark-address", "Spark cannot read `nofs://x/y.parquet`"),
     ):
         with pytest.raises(Rejected, match=told) as refused:
-            program.run({"log": f"{where}/{place}"}, backend="spark")
+            program.run({"log": place if "://" in place else f"{where}/{place}"}, backend="spark")
         assert refused.value.diagnostics[0].code == code
+    assert "knows no file system `nofs`" in str(refused.value.diagnostics[0].help)
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv"])

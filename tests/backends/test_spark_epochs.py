@@ -985,11 +985,36 @@ def test_streams_that_are_none_are_refused(tmp_path: Path) -> None:
         assert not stream.active
 
 
-def test_a_stream_of_sparks_that_somebody_stops_is_told_of() -> None:
-    run: Any = SimpleNamespace(job=SimpleNamespace(options=None), _failure=None)
-    query = SimpleNamespace(awaitTermination=lambda _: True, exception=lambda: None)
-    with pytest.raises(Rejected, match="stopped by somebody else"):
-        continuous._Run._watch(run, query, None)
+def test_spark_has_notes_of_what_has_been(tmp_path: Path) -> None:
+    """Else it would bring the rows of streams that came since as those of an epoch that has been."""
+    see = continuous._Run._see_to_notes
+    run: Any = SimpleNamespace(manifests=SimpleNamespace(folder=tmp_path, last=SimpleNamespace(epoch=-1)))
+    see(run)
+    run.manifests.last.epoch = 1
+    with pytest.raises(Rejected, match="Spark has no notes of it"):
+        see(run)
+    (tmp_path / "spark" / "offsets").mkdir(parents=True)
+    (tmp_path / "spark" / "offsets" / "1").write_text("v1")
+    see(run)
+
+
+def test_what_ends_a_stream_of_sparks_is_told() -> None:
+    """Somebody, what Spark says in its first lines, or notes of Spark's that are damaged."""
+    watch = continuous._Run._stream_failed
+    run: Any = SimpleNamespace(manifests=SimpleNamespace(folder=Path("state")))
+    assert "stopped by somebody else" in str(watch(run, None))
+    words = (
+        "An error occurred while calling o7.start.\n: [STREAM_FAILED] no such topic\n=== Streaming Query ==="
+    )
+    failed = watch(run, words).diagnostics[0]
+    assert (failed.code, [n.message for n in failed.notes]) == (
+        "spark-failed",
+        ["[STREAM_FAILED] no such topic"],
+    )
+    unread = watch(run, "[MALFORMED_LOG_FILE] Log file was malformed").diagnostics[0]
+    assert (unread.code, unread.message) == (
+        "run-checkpoint-damaged", "Spark cannot read its notes in `state/spark`"
+    )  # fmt: skip
 
 
 def test_what_a_table_of_delta_is_told(came: Arrivals, tmp_path: Path) -> None:

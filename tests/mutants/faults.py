@@ -490,6 +490,14 @@ CHECKPOINTS: Final = (
         "tests/backends/test_checkpoint.py::test_files_of_other_programs_stay",
     ),
     Mutant(
+        "notes-of-spark-not-missed",
+        "without Spark's notes rows of streams are taken for those of an epoch that has been",
+        "backends/spark/continuous.py",
+        "        if last >= 0 and not (",
+        "        if last >= 99 and not (",
+        f"{_EPOCHS}::test_spark_has_notes_of_what_has_been",
+    ),
+    Mutant(
         "begun-run-binds",
         "a run of which no epoch has been cannot be begun in another way",
         "backends/spark/manifests.py",
