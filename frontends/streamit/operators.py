@@ -855,11 +855,11 @@ class _Form:
         return Writer(self.setting({}), {}, frozenset()).expr(value)
 
     def arrays(self, bodies: Iterable[s.Node]) -> list[s.Stmt]:
-        """Parameters that are arrays, as locals."""
+        """Parameters that are arrays or structs, as locals."""
         used = {node.name for body in bodies for node in walk(body) if isinstance(node, ty.Param)}
         found: list[s.Stmt] = []
         for param in self.filter.params:
-            if param.name in used and isinstance(param.type, ty.Vector):
+            if param.name in used and isinstance(param.type, ty.Vector | ty.Struct):
                 name = self.param(ty.Param(param.type, param.name))
                 assert isinstance(name, s.Name)  # noqa: S101 - the name of a constant
                 value = literal(self.uses[0].node.values[param.name], param.type)

@@ -162,6 +162,26 @@ def test_constants_say_how_large_the_arrays_of_structs_are() -> None:
     assert output(text, [1, 2, 3, 4, 5, 6]) == [7, 13]
 
 
+def test_state_begins_with_structs_that_are_given() -> None:
+    text = """
+    struct Pair { int[2] x; float y; }
+    static { Pair k; init { k.x[1] = 3; k.y = 0.5; } }
+    void->void pipeline Main {
+      Pair q = k;
+      q.y = 2;
+      add splitjoin { split roundrobin(0); add F(k, 1.5 + 2i); add F(q, 2i); join roundrobin; }
+      add float->void filter { work pop 1 { println(pop()); } };
+    }
+    void->float filter F(Pair p, complex z) {
+      Pair own, same = p;
+      complex s;
+      float part(complex c) { return c.imag + p.y; }
+      init { own = p; own.y += part(z); s = z * z; }
+      work push 1 { own.x[1]++; same.y += p.y; s = s + z; push(own.x[1] + own.y + same.y + s.real); }
+    }"""
+    assert lines(text, 2) == ["7.75", "10.0", "10.75", "13.0"]
+
+
 DRAWS = """
 void->void pipeline Main {
   add splitjoin { split roundrobin(0); add Noise(2.0); add Noise(2.0); join roundrobin; }

@@ -1163,6 +1163,15 @@ FRONTENDS: Final = (
         "tests/frontends/test_streamit_messages.py::test_a_loop_of_messages_is_one_region",
     ),
     Mutant(
+        "structs-that-nothing-begins-with",
+        "`init` of a filter with state has no structs and complex numbers from parameters",
+        "frontends/streamit/operators.py",
+        "isinstance(param.type, ty.Vector | ty.Struct):\n                name = self.param",
+        "isinstance(param.type, ty.Vector):\n                name = self.param",
+        "tests/frontends/test_streamit_init.py::test_state_begins_with_structs_that_are_given",
+        raises="Rejected",
+    ),
+    Mutant(
         "sources-that-wait-to-begin",
         "a source with a prework waits for the first item of a program with messages",
         "frontends/streamit/lower.py",
