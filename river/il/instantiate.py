@@ -18,7 +18,7 @@ from river.il.trees import Same, binders, free_names, fresh, is_number, names, r
 from river.lang import syntax as s
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from river.source import Span
 
@@ -36,17 +36,21 @@ def instantiate(template: s.Template, args: Args, name: str, span: Span | None) 
     constants = _of_constants(Same(template))
     values = {name: arg for name, arg in args if name in constants and is_number(arg)}
     rest = tuple(pair for pair in args if pair[0] not in values)
-    if len(values) + len(rest) == len(args) and values and all(_short(arg) for _, arg in rest):
+    inside = _inside_constants(Same(template))
+    whole = all(holes <= values.keys() or not holes & values.keys() for holes in inside)
+    if whole and len(values) + len(rest) == len(args) and values and all(_short(arg) for _, arg in rest):
+
+        def value(node: s.Node) -> s.Node:
+            return values[node.name] if isinstance(node, s.Hole) else rebuild(node, value)
+
         try:
             filled = _filled(Same(template), frozenset(values), _Rest(rest))
         except Rejected:
             pass  # is told of the instance itself
         else:
             consts = tuple(
-                evolve(const, value=values[hole.name])
-                if isinstance(hole := own.value, s.Hole) and hole.name in values
-                else const
-                for own, const in zip(template.operator.consts, filled.consts, strict=True)
+                evolve(const, value=value(own.value)) if holes & values.keys() else const
+                for own, const, holes in zip(template.operator.consts, filled.consts, inside, strict=True)
             )
             return evolve(filled, name=name, consts=consts, span=span or filled.span)
     return _instantiated(template, args, name, span)
@@ -96,10 +100,8 @@ def _filled(template: Same[s.Template], constants: frozenset[str], rest: _Rest) 
     """The operator that instances are but for their names, places, and the values of some constants."""
     op = template.value.operator
     unset = tuple(
-        evolve(const, value=s.Int(0))
-        if isinstance(const.value, s.Hole) and const.value.name in constants
-        else const
-        for const in op.consts
+        evolve(const, value=s.Int(0)) if holes & constants else const
+        for const, holes in zip(op.consts, _inside_constants(template), strict=True)
     )
     params = tuple(param for param in template.value.params if param.name not in constants)
     reduced = evolve(template.value, params=params, operator=evolve(op, consts=unset))
@@ -108,19 +110,35 @@ def _filled(template: Same[s.Template], constants: frozenset[str], rest: _Rest) 
 
 @lru_cache(maxsize=512)
 def _of_constants(template: Same[s.Template]) -> frozenset[str]:
-    """The parameters of which nothing but constants of the operator are the values."""
+    """The parameters that stand in values of constants of the operator and nowhere else."""
     op = template.value.operator
-    inside = Counter(
-        node.name if isinstance(node, s.Hole | s.HoleType) else node.hole
-        for part in (op, *(param.kind for param in template.value.params if isinstance(param.kind, s.Node)))
-        for node in walk(part)
-        if isinstance(node, s.Hole | s.HoleType | s.SpliceType | s.EachType | s.EachValue | s.Each)
+    parts = (op, *(param.kind for param in template.value.params if isinstance(param.kind, s.Node)))
+    everywhere = Counter(name for part in parts for name in _holes(part))
+    there = Counter(
+        node.name
+        for const in op.consts
+        for node in walk(const.value)
+        if isinstance(node, s.Hole) and node.args is None
     )
-    alone = Counter(c.value.name for c in op.consts if isinstance(c.value, s.Hole) and c.value.args is None)
     kinds = {param.name: kind_of(param.kind) for param in template.value.params}
     return frozenset(
-        name for name, count in alone.items() if kinds.get(name) == "expression" and inside[name] == count
+        name for name, count in there.items() if kinds.get(name) == "expression" and everywhere[name] == count
     )
+
+
+@lru_cache(maxsize=512)
+def _inside_constants(template: Same[s.Template]) -> tuple[frozenset[str], ...]:
+    """The parameters that stand in the value of each constant of the operator."""
+    return tuple(frozenset(_holes(const.value)) for const in template.value.operator.consts)
+
+
+def _holes(part: s.Node) -> Iterator[str]:
+    """The parameters that stand in a part of a template, as often as they do."""
+    for node in walk(part):
+        if isinstance(node, s.Hole | s.HoleType):
+            yield node.name
+        elif isinstance(node, s.SpliceType | s.EachType | s.EachValue | s.Each):
+            yield node.hole
 
 
 def _short(arg: s.TemplateArg) -> bool:

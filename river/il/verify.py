@@ -33,7 +33,7 @@ from river.il.program import Instance as InstanceDecl
 from river.il.program import Queue as QueueDecl
 from river.il.program import Variable as VariableDecl
 from river.il.sources import check_sources
-from river.il.trees import Same, SameBody, is_number
+from river.il.trees import Same, SameBody, is_number, walk
 from river.lang import check, typed
 from river.lang import syntax as s
 from river.lang import types as t
@@ -96,14 +96,28 @@ def scope(program: Program, library: Library) -> Scope:
 @lru_cache(maxsize=8192)
 def _operator(decl: Same[s.Operator | s.Extern], scope: Same[Scope]) -> typed.Operator | typed.Extern:
     op = decl.value
-    if isinstance(op, s.Operator) and op.consts and all(is_number(const.value) for const in op.consts):
+    if (
+        isinstance(op, s.Operator)
+        and op.consts
+        and all(_alone(const.value, op, scope.value) for const in op.consts)
+    ):
         try:
             other = _alike(SameBody(op), scope)
         except Rejected:
             pass  # what is wrong is told of this one
         else:
-            return check.with_constants(op, other, scope.value)
+            found = check.with_constants(op, other, scope.value)
+            if found is not None:
+                return found
     return check.operator(op, scope.value)
+
+
+def _alone(value: s.Expr, op: s.Operator, scope: Scope) -> bool:
+    """Whether a constant's value calls no function."""
+    if is_number(value):
+        return True
+    calls = {node.function for node in walk(value) if isinstance(node, s.Call)}
+    return not any(name in scope.fns for name in calls) and calls.isdisjoint(fn.name for fn in op.fns)
 
 
 @lru_cache(maxsize=8192)

@@ -81,6 +81,10 @@ WHOLE = {
         add Line(4); add Line(-3); add Line(0); add Line(9); join roundrobin(3, 6, 3, 9); };
         add splitjoin { split roundrobin(2, 1); add Line(5); add Line(6); join roundrobin(2, 1); }; }
       int->int filter Line(int a) { work pop 1 push 3 { int b = pop(); push(a * b); push(a); push(b - a); } }""",
+    "numbers that are computed": """int->float splitjoin Main { split roundrobin;
+        for (int i = 0; i < 13; i++) add Turn(i, 26); join roundrobin(2); }
+      int->float filter Turn(int i, int n) { float c = cos(2.0 * pi * i / n); float s = sin(2.0 * pi * i / n);
+        work pop 1 push 2 { int a = pop(); push(a * c + s); push(a * s - c); } }""",
     "counted while it runs": """int->int pipeline Main {
       add splitjoin { split roundrobin(2); add Twice; add Twice; join roundrobin(4); }
       add int->int filter { work pop 8 push 1 { int s = 0; for (int i = 0; i < 8; i++) s = 3 * s + pop(); push(s); } }; }

@@ -8,6 +8,7 @@ import pytest
 
 from frontends.cql import FRONTEND
 from river.diagnostics import Rejected
+from river.il import instantiate as instances
 from river.il import namespaces
 from river.il.parse import parse, parse_templates
 from river.il.pieces import DeclarationText, pieces
@@ -323,6 +324,34 @@ def test_instances_share_all_but_their_constants() -> None:
         template = next(d for d in program(SCALED).decls if isinstance(d, s.Template))
         text = instantiate(template, tuple(own.items()), each.name, None)
         assert repr(check.operator(text, check.scope({}))) == repr(each)
+
+
+COMPUTED = """
+input a: f64;
+output e: f64;
+template <#k: f64, #n: i64, #m: f64> operator turned(x: f64) -> (y: f64) {
+  const c: f64 = cos(#k * 2.0) + #k;
+  const n: i64 = 7 - #n;
+  const d: f64 = c * #m;
+  on x[peek 2, pop 1](w) { emit y w[0] * c + w[1] * d + f64(n); }
+}
+"""
+
+
+def test_constants_of_instances_may_be_computed() -> None:
+    def given(k: float, n: int, m: s.TemplateArg) -> dict[str, s.TemplateArg]:
+        return {"k": s.Float(k), "n": s.Int(n), "m": m}
+
+    template = next(d for d in program(COMPUTED).decls if isinstance(d, s.Template))
+    sum_ = s.Binary("+", s.Float(1.0), s.Float(2.0))  # no number that is written out
+    arguments = [given(1.0, 2, s.Float(3.0)), given(-0.0, 5, s.Float(2.0)), given(1.0, 2, sum_)]
+    together = instances_of(COMPUTED, arguments)
+    for each, own in zip(together, arguments, strict=True):
+        text = instances._instantiated(template, tuple(own.items()), each.name, None)
+        assert repr(check.operator(text, check.scope({}))) == repr(each)
+    without = COMPUTED.replace("7 - #n", "#n")  # nothing that may trap
+    together = instances_of(without, arguments)
+    assert [each.rated is together[0].rated for each in together] == [True, True, True]
 
 
 def test_a_wrong_constant_is_told_of_its_instance() -> None:
