@@ -37,6 +37,7 @@ def check(ast: a.Program) -> z.Program:
     report = Report()
     reassigned, changed = _stated(ast)
     names = Names(report, doubtful=changed if ast.skips else frozenset(), changed=changed)
+    names.hints.update(_below(ast))
     checker = Checker(report, names, ast, reassigned)
     for item in reversed(ast.items):
         if isinstance(item, a.FunctionDecl) and item.name not in checker.reassigned:
@@ -102,6 +103,16 @@ def _loosened(variables: Sequence[z.Variable], functions: Sequence[z.Function]) 
     for function in functions:
         for outside, inside in function.captures:
             found[inside] = evolve(found[inside], loose=found[outside].loose)
+    return found
+
+
+def _below(ast: a.Program) -> dict[str, str]:
+    """What is said of names that the body declares where they are used in front of their declarations."""
+    found: dict[str, str] = {}
+    for item in reversed(ast.items):
+        if isinstance(item, DECLARING) and item.span is not None:
+            line, _ = item.span.source.position(item.span.start)
+            found[item.name] = f"it is declared in line {line}: declare it before it is used"
     return found
 
 

@@ -46,7 +46,9 @@ def declare_table(checker: Checker, name: str, item: a.TableType, span: Span | N
         message, hint = f"`{item.kind}` takes a number", f"write `{item.kind}(10)`"
         raise checker.report.error("sawzall-table", message, item.kind_span, hint)
     if kind.limit == "never" and item.limit is not None:
-        raise checker.report.error("sawzall-table", f"`{item.kind}` takes no number", item.kind_span)
+        raise checker.report.error(
+            "sawzall-table", f"`{item.kind}` takes no number", item.kind_span, f"write `{item.kind}`"
+        )
     limit = None if item.limit is None else size(checker, item.limit)
     if limit is not None and limit < kind.least:
         message = f"`{item.kind}` takes a number of {kind.least} at least"
@@ -75,7 +77,12 @@ def declare_table(checker: Checker, name: str, item: a.TableType, span: Span | N
 
 def clauses_hold(checker: Checker, item: a.TableType) -> None:
     """Checks what stands in the clauses of a table, to which perhaps nothing is sent; each `emit` checks it again."""
-    before = len(checker.report.found)
+    before, hints = len(checker.report.found), checker.names.hints
+    value = plain(checker.type(item.value.type))
+    fields = value.fields if isinstance(value, t.Record) else ()
+    title = item.value.name
+    how = f"write `{title}." if title is not None else "give the value a name, `of v: {...}`, and write `v."
+    checker.names.hints = hints | {name: f"{how}{name}`" for name, _ in fields}
     with checker.names.scope():
         for part in (*item.index, item.value):
             number = checker.exprs.temporary(part.name or "part", checker.type(part.type))
@@ -84,6 +91,7 @@ def clauses_hold(checker: Checker, item: a.TableType) -> None:
                 checker.names.declare(part.name, Known("variable", number), part.span)
         for clause in item.clauses:
             formats.formatting(checker.exprs, clause.args, clause.span)
+    checker.names.hints = hints
     here = checker.report.found[before:]
     del checker.report.found[before:]
     checker.report.found += [each for each in here if each.severity is Severity.ERROR]  # `emit` warns
@@ -191,6 +199,18 @@ def index_type(checker: Checker, element: a.Element) -> t.Type:
     return type_
 
 
+_WEIGHTS = {
+    "top": "weights are added: they are numbers, or tuples of them",
+    **dict.fromkeys(
+        ("distinctsample", "inversehistogram"),
+        "weights are added: they are numbers or times, or tuples of them",
+    ),
+    "weightedsample": "weights are `int` or `float`",
+    "bootstrapsum": "the weight is a `fingerprint`, by which is drawn: `fingerprintof(x)`",
+}
+"""What weighs in a table."""
+
+
 def weight_type(checker: Checker, item: a.TableType) -> t.Type | None:
     """The type of the weight."""
     takes, counts = KINDS[item.kind].weight, KINDS[item.kind].counts
@@ -205,9 +225,9 @@ def weight_type(checker: Checker, item: a.TableType) -> t.Type | None:
     if takes is None:
         raise checker.report.error("sawzall-table", f"`{item.kind}` takes no weight", item.weight.span)
     if not takes(type_):
-        raise checker.report.error(
-            "sawzall-table", f"`{spelled(type_)}` cannot be a weight", item.weight.span
-        )
+        hint = _WEIGHTS.get(item.kind, "weights are of one basic type, or tuples of such")
+        message = f"`{spelled(type_)}` cannot be a weight"
+        raise checker.report.error("sawzall-table", message, item.weight.span, hint)
     return type_
 
 
@@ -269,6 +289,12 @@ def emit(checker: Checker, item: a.Emit) -> tuple[z.Stmt, ...]:
             )
         )
         checker.names.outer.scopes[0][item.table] = Known("table", len(checker.tables) - 1)
+    if checker.names.known(item.table) is None and item.table not in checker.names.hints:
+        tables = [table.name for table in checker.tables] + [*PRINTED]
+        hint = closest(item.table, tables) or f"declare it: `{item.table}: table sum of int;`"
+        raise checker.report.error(
+            "sawzall-unknown-name", f"unknown table `{item.table}`", item.table_span, hint
+        )
     known = checker.names.find(item.table, item.table_span)
     if known.what == "refused":
         raise checker.exprs.not_a_value(item.table, known.what, item.span)

@@ -45,7 +45,10 @@ def resolved(checker: Checker, expr: a.TypeExpr, *, inside: bool = False) -> t.T
                 raise checker.exprs.not_a_value(name, known.what, expr.span)
             names = [*BASIC, *(n for scope in checker.names.outer.scopes for n in scope)]
             raise checker.report.error(
-                "sawzall-unknown-type", f"unknown type `{name}`", expr.span, closest(name, names)
+                "sawzall-unknown-type",
+                f"unknown type `{name}`",
+                expr.span,
+                checker.names.hints.get(name) or closest(name, names),
             )
         case s.OptionalType(inner) if inside:
             return t.Optional(resolved(checker, inner))

@@ -60,6 +60,8 @@ _HABITS: Final = tuple(
         (r"(?:^|[;{})])\s*(?:\w+)\s+$", r"(\w+)\s*(?:\[.*\]\s*)?<-", r"a value is sent by `emit \1 <- value;`"),
         (r"(?:^|[;{}])\s*(?:function|func|def|fn)\s+$", r"(\w+)\s*\(", _FUNCTION),
         (r"\belse\s*$", r"", _ELSE),
+        (r"\bemit\s+(\w+)\s*$", r"\(", r"the indices of a table stand in brackets: `emit \1[...] <- value;`"),
+        (r":\s*(?:map|array)\s*$", r"<", "types are written `map [string] of int` and `array of int`"),
         (r"\bemit\s+\w+(?:\[.*\])?\s*$", r"<<|=|,|\(", "a value is sent by `<-`: `emit table <- value;`"),
         (r"(?:^|[;{}])\s*(\w+)\((?:\s*\w+)?$", r":", _FUNCTION),
     )
@@ -140,4 +142,5 @@ def meant(name: str, type_: t.Type) -> str | None:
     """What stands for a field or method that values without fields have in other languages."""
     if not isinstance(type_, t.List | t.Map) and type_ not in (t.STRING, t.BYTES):
         return None
-    return ELSEWHERE.get(name.lower())
+    message = "bytes that are a message are read by its type: `T(b)`" if type_ == t.BYTES else None
+    return ELSEWHERE.get(name.lower(), message)

@@ -92,6 +92,7 @@ class Names:
     `sure`: the variables that surely have a value here; None where control does not come. `always`: those that have one
     wherever they can be named. `doubtful`: the names of variables that may lose their value, where statements are skipped.
     `changed`: those to which something is assigned anywhere; `empty`: the variables that begin without a value.
+    `hints`: what is said of names that mean nothing where they stand.
     """
 
     report: Report
@@ -112,6 +113,7 @@ class Names:
     doubtful: frozenset[str] = frozenset()
     changed: frozenset[str] = frozenset()
     empty: set[int] = field(factory=set[int])
+    hints: dict[str, str] = field(factory=dict[str, str])
 
     @property
     def outer(self) -> Frame:
@@ -215,7 +217,7 @@ class Names:
         if (known := self.known(name)) is not None:
             return Known("variable", self.captured(known.index)) if known.what == "variable" else known
         names = [n for frame in self.frames for scope in frame.scopes for n in scope]
-        hint = closest(name, [*names, *ALWAYS])
+        hint = self.hints.get(name) or closest(name, [*names, *ALWAYS])
         if name.lower() in ("null", "nil", "none", "undefined", "undef"):
             hint = "a variable without a value is declared by `x: int;`, and `def(x)` is whether it has one"
         raise self.report.error("sawzall-unknown-name", f"unknown name `{name}`", span, hint)

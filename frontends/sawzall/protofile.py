@@ -3,6 +3,9 @@
 A message becomes the type of a `parsedmessage`, with what is declared in it as its members; an enumeration a type that is
 `int`, and static values. What is used stands before its uses, whatever the order in the file. Services, options but for
 defaults, extensions and reserved numbers say nothing of tuples, and are skipped.
+
+A message that is inside of itself has no tuple of finite size: where a field is of a message that is not complete by then,
+its values are the bytes of that message, which have the same form in a protocol buffer.
 """
 
 from __future__ import annotations
@@ -36,9 +39,13 @@ SCALARS: Mapping[str, str] = MappingProxyType({
 
 @define
 class ProtoTypes:
-    """What the files that are read so far declare: types by their whole names, and values of enumerations."""
+    """What the files that are read so far declare: types by their whole names, and values of enumerations.
+
+    `complete`: types whose declarations are written.
+    """
 
     types: set[Path] = field(factory=set[Path])
+    complete: set[Path] = field(factory=set[Path])
     values: dict[Path, Mapping[str, int]] = field(factory=dict[Path, "Mapping[str, int]"])
 
 
@@ -108,7 +115,8 @@ def _announce(parts: list[_Message | _Enum], scope: Path, known: ProtoTypes) -> 
         if isinstance(part, _Enum):
             known.values[*scope, part.name] = dict(part.values)
         else:
-            _announce(part.parts, (*scope, part.name), known)
+            groups = [each.group for each in part.fields if each.group is not None]
+            _announce([*part.parts, *groups], (*scope, part.name), known)
 
 
 @define
@@ -392,6 +400,8 @@ class _Writer:
         if name in SCALARS:
             return s.TypeName(SCALARS[name], span=span)
         path = self.resolved(name, scope, span)
+        if path not in self.known.complete:
+            return s.TypeName("bytes", span=span)
         shared = 0
         while shared < len(path) - 1 and shared < len(scope) and path[shared] == scope[shared]:
             shared += 1
@@ -402,7 +412,10 @@ class _Writer:
         """A message as the declaration of a tuple, an enumeration as those of its values, too."""
         span = part.span
         if isinstance(part, _Message):
-            return [z.TypeDecl(part.name, self.tuple(part, (*scope, part.name), "parsedmessage"), span=span)]
+            type_ = self.tuple(part, (*scope, part.name), "parsedmessage")
+            self.known.complete.add((*scope, part.name))
+            return [z.TypeDecl(part.name, type_, span=span)]
+        self.known.complete.add((*scope, part.name))
         whole = s.TypeName("int", span=span)
         values = [z.StaticDecl(name, whole, s.signed(value, span), span=span) for name, value in part.values]
         first = {value: name for name, value in reversed(part.values)}  # of several names of a value
@@ -426,6 +439,7 @@ class _Writer:
             if each.group is not None:
                 own = self.tuple(each.group, (*scope, each.group.name), None)
                 members.append(z.TypeDecl(each.group.name, own, span=each.span))
+                self.known.complete.add((*scope, each.group.name))
         fields = [self.field(each, scope) for each in message.fields]
         return z.TupleType(tuple(fields), tuple(members), word, span=message.span)
 

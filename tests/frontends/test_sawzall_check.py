@@ -187,6 +187,21 @@ def test_whole_programs(text: str, codes: list[str]) -> None:
             "a parameter is written `strng: int`, with its type; or did you mean `string`?",
         ),
         ('emit sdtout <- "a";', "did you mean `stdout`?"),
+        ("emit total <- 1;", "declare it: `total: table sum of int;`"),
+        (
+            "emit late <- 1;\nlate: table sum of int;",
+            "it is declared in line 6: declare it before it is used",
+        ),
+        ("x: T;\n\ntype T = { a: int };", "it is declared in line 7: declare it before it is used"),
+        ("q: table sum(3) of int;", "write `sum`"),
+        ("q: table top(3) of int weight string;", "weights are added: they are numbers, or tuples of them"),
+        (
+            'q: table collection of { s: string } format("%s", s);',
+            "give the value a name, `of v: {...}`, and write `v.s`",
+        ),
+        ('q: table collection of u: { s: string } format("%s", s);', "write `u.s`"),
+        ('x := format("%#o", 3);', "`0%o` writes the zero in front"),
+        ('b := B"a"; x := b.n;', "bytes that are a message are read by its type: `T(b)`"),
         (
             "x: int = null;",
             "a variable without a value is declared by `x: int;`, and `def(x)` is whether it has one",

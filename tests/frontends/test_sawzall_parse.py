@@ -207,6 +207,8 @@ def test_what_is_missing_is_not_lost_among_operators() -> None:
         ("x = y->z;", "a field is written `y.z`"),
         ("a: int[3];", "an array has the type `array of int`"),
         ('emit stdout << "a";', "a value is sent by `<-`"),
+        ('emit t("a") <- 1;', "the indices of a table stand in brackets: `emit t[...] <- value;`"),
+        ("m: map<string, int>;", "types are written `map [string] of int` and `array of int`"),
         ("f(a: int): int { return a; };", "a function is declared `f: function(a: int): int { ... };`"),
         (
             "f: function(): int { return 3 };",

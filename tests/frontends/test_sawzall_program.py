@@ -625,6 +625,32 @@ def test_packages_whose_names_begin_alike_and_values_of_several_enumerations(
     assert "did you mean `SOLD`?" in err
 
 
+INSIDE = """syntax = "proto3";
+package tree;
+message A { B b = 1; int64 n = 2; C.D d = 3; group G = 9 { A up = 1; repeated G more = 3; } }
+message B { A a = 1; repeated B bs = 2; map<string, A> as = 3; }
+message C { message D { C c = 1; int64 k = 2; repeated D ds = 3; } D d = 1; C self = 3; }
+"""
+
+
+def test_messages_that_are_inside_of_themselves_are_bytes_there(tmp_path: Path) -> None:
+    (tmp_path / "tree.proto").write_text(INSIDE)
+    script = tmp_path / "tree.szl"
+    script.write_text(r"""
+        proto "tree.proto"
+        c: C = X"0a0610051a0210071a040a021009";
+        inner: C = c.self;
+        inner.d.k++;
+        c.self = bytes(inner);
+        emit stdout <- format("%d %d %s", c.d.k, C(c.self).d.k, string(bytes(c), "hex"));
+        a: A = X"0a041202120010034b4c";
+        b: B = B(a.b.bs[0]).bs[0];
+        emit stdout <- format("%d %d %d %d", a.n, len(a.g.up), len(a.b.a), len(b.bs));
+    """)
+    status, out, err = shown(str(script), "--backend", "reference")
+    assert (status, out) == (0, "5 10 0a0610051a0210071a040a02100a\n3 0 0 0\n"), err
+
+
 @pytest.mark.slow
 def test_bytes_are_compressed_as_zlib_does() -> None:
     text = (
