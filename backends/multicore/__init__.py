@@ -8,6 +8,7 @@ Paper: River §2.3, §2.4.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from backends.multicore.experiments import EXPERIMENTS
@@ -32,6 +33,7 @@ class Multicore:
     metrics: ClassVar[bool] = True
     deadlines: ClassVar[bool] = True
     views: ClassVar[bool] = True
+    without_numpy: ClassVar[bool] = True
     experiments: ClassVar[Mapping[str, tuple[str, ...]]] = EXPERIMENTS
     passes: ClassVar[str] = (
         "hoisting,sharing,fusion{steady=true},zipping,fusion{auto=true,light=true,loops=true},sharing,fusion{auto=true,light=true},sharing,"
@@ -39,6 +41,8 @@ class Multicore:
     )
 
     def plan(self, graph: Graph, platform: Platform, options: Options, /) -> Plan:
+        if options.native != "off" and (options.workers or platform.cores) > 1:
+            _expect_code()
         from backends.multicore.plan import plan
 
         return plan(graph, platform, options)
@@ -55,6 +59,17 @@ class Multicore:
         from backends.native.llvm import available
 
         return computed(operator) if available() else ()
+
+
+@cache
+def _expect_code() -> None:
+    """Has a thread make ready what links machine code, while the modules of the run are imported: LLVM does without the GIL."""
+    from backends.multicore.aside import Aside
+    from backends.native.jit import expect
+    from backends.native.llvm import available
+
+    if available():
+        Aside(expect, "river-linker")
 
 
 BACKEND = Multicore()

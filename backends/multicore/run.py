@@ -28,7 +28,7 @@ from backends.multicore.scheduling.scheduler import CALLER, Scheduler
 from backends.multicore.views import Views
 from backends.native.deadline import Deadline
 from backends.native.llvm import available
-from backends.native.shared import spent
+from backends.native.shared import made_by, spent
 from backends.native.tiers import effort_for, ending, room_for, while_running
 from river.backend import Summary
 from river.classes import evolve
@@ -86,12 +86,13 @@ def run(plan: Plan, sources: Sources, sinks: Sinks) -> Summary:
 
 def _parsers(plan: Plan, sources: Sources) -> None:
     """Has the code begun that parses what is read in blocks, beside that of the operators: whoever wants it waits for it."""
-    if plan.workers == 1 or plan.options.native == "off":
+    if plan.workers == 1 or plan.options.native == "off" or not available():
         return
+    made_by()
     for each in plan.partials:
         source = sources.get(each.input)
         behind = source.source if isinstance(source, Reading) else None
-        if isinstance(behind, ItemSource) and available():
+        if isinstance(behind, ItemSource):
             Aside(partial(_parser, behind, used(plan.graph, each.input)), "river-parser")
 
 

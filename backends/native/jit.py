@@ -83,6 +83,12 @@ def _processor() -> Processor:
     return processor()
 
 
+def expect() -> None:
+    """Has the library loaded and the linker started, once in a process: long before there is code, on another thread."""
+    host()
+    _linker()
+
+
 def level() -> int:
     """How much code of programs is optimised that is made now."""
     return _LEVELS[-1]

@@ -50,13 +50,13 @@ def _run(stdin: TextIO, stdout: TextIO, stderr: TextIO) -> int:
         except (BrokenPipeError, Rejected):  # the shell that asked is gone
             status = 1
     else:
-        status = main(sys.argv[1:], stdin, stdout, stderr)
+        status = main(sys.argv[1:], stdin, stdout, stderr, alone=True)
     standard.closed(stdout)
     return status
 
 
-def main(argv: list[str], stdin: TextIO, stdout: TextIO, stderr: TextIO) -> int:
-    """Runs one command and returns its exit status."""
+def main(argv: list[str], stdin: TextIO, stdout: TextIO, stderr: TextIO, *, alone: bool = False) -> int:
+    """Runs one command and returns its exit status. `alone`: the process ends then."""
     from river.cli import commands
 
-    return commands.main(argv, stdin, stdout, stderr)
+    return commands.main(argv, stdin, stdout, stderr, alone=alone)

@@ -23,9 +23,9 @@ from river.diagnostics import Diagnostic, InternalError, Rejected
 OK, USER_ERROR, INTERNAL, INTERRUPTED, UNREAD = 0, 1, 2, 130, 141
 
 
-def main(argv: list[str], stdin: TextIO, stdout: TextIO, stderr: TextIO) -> int:
+def main(argv: list[str], stdin: TextIO, stdout: TextIO, stderr: TextIO, *, alone: bool) -> int:
     """See `river.cli.main`."""
-    streams = Streams(stdin, stdout, stderr)
+    streams = Streams(stdin, stdout, stderr, alone)
     try:
         with (
             redirect_stdout(stdout),

@@ -170,6 +170,7 @@ def run_(streams: Streams, asked: Asked, **given: Any) -> None:
     from river.cli.screen import BINARY, Screen
     from river.driver import errors, execute, placed, sent, texts
     from river.driver.places import Endpoint
+    from river.io.schema import without_numpy
     from river.io.sinks import known_format
     from river.lang.evaluate.patience import patience
 
@@ -177,7 +178,10 @@ def run_(streams: Streams, asked: Asked, **given: Any) -> None:
     if job.live is not None:
         job.live.tell = lambda diagnostic: say(streams, (diagnostic,))
     run = passes_of(given["backend"], job.options)
-    code = getattr(plugins.backend(given["backend"]), "constants", None)
+    backend = plugins.backend(given["backend"])
+    if streams.alone and not job.options.externs and getattr(backend, "without_numpy", False):
+        without_numpy()
+    code = getattr(backend, "constants", None)
     with patience(job.options.deadline, code):  # languages compute values, too
         compiled = program_of(streams, asked, run, seed=given["seed"], profile=given["profile"])
     targets = pairs("--out", given["outs"])

@@ -17,11 +17,12 @@ if TYPE_CHECKING:
 
 @frozen
 class Streams:
-    """Where a command reads and writes."""
+    """Where a command reads and writes. `alone`: its process ends with it."""
 
     stdin: TextIO
     stdout: TextIO
     stderr: TextIO
+    alone: bool = False
 
 
 COLOURS = {Severity.ERROR: "31;1", Severity.WARNING: "33;1", Severity.REMARK: "36;1"}

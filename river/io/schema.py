@@ -19,6 +19,7 @@ Parquet files get lists in place of arrays. `unit?` has no Arrow form: null coul
 
 from __future__ import annotations
 
+import sys
 from array import array
 from bisect import bisect_right
 from functools import cache
@@ -27,7 +28,7 @@ from itertools import accumulate, pairwise
 from math import isnan
 from typing import TYPE_CHECKING, Any, Final
 
-from river.classes import frozen
+from river.classes import define, frozen
 from river.diagnostics import Diagnostic, Rejected
 from river.io import scalars
 from river.io.decode import EXACT, decoder
@@ -67,7 +68,30 @@ def arrow(module: str = "") -> Any:
 
     What it brings ends the process where it gets no memory to begin.
     """
-    return import_module(f"pyarrow.{module}" if module else "pyarrow")
+    name = f"pyarrow.{module}" if module else "pyarrow"
+    if not _numpy.hidden or "numpy" in sys.modules:
+        return import_module(name)
+    sys.modules["numpy"] = None  # pyright: ignore[reportArgumentType] - so an import of it fails, as where it is not installed
+    try:
+        return import_module(name)
+    finally:
+        del sys.modules["numpy"]
+
+
+@define
+class _Numpy:
+    hidden: bool = False
+
+
+_numpy: Final = _Numpy()
+
+
+def without_numpy() -> None:
+    """Has pyarrow imported as where numpy is not installed: numpy takes four fifths of its import.
+
+    For a process in which nobody wants arrays of numpy of Arrow data, or these of arrays.
+    """
+    _numpy.hidden = True
 
 
 @cache

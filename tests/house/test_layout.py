@@ -8,7 +8,9 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("calculus", "river", "frontends", "optimizers", "backends")
@@ -116,6 +118,41 @@ def test_large_files_and_tables_from_the_cache_import_little_besides(tmp_path: P
     spared = {"concurrent.futures", "gzip", "importlib.resources", "shutil", "wave"}
     spared |= {"backends.native.rtlang", "backends.native.row_order", "river.checkpoint", "river.restart"}
     assert sorted(spared & set(modules)) == []
+
+
+_PARQUET = (
+    "import sys\nimport river\n"
+    "sys.argv = ['river', 'run', 'big.cql', '--in', 's=s.parquet', '--out', 'big=big.parquet', '-q']\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "numpy"),
+    [
+        ("try:\n    river.cli.run()\nexcept SystemExit as end:\n    assert not end.code", False),
+        ("river.cli.main(sys.argv[1:], *[sys.stdin, sys.stdout, sys.stderr])", True),
+        ("sys.argv += ['--extern', 'functions']\ntry:\n    river.cli.run()\nexcept SystemExit as end:\n    pass", True),
+        ("river.load('big.cql').run({'s': 's.parquet'}, {'big': 'big.parquet'})", True),
+    ],
+)  # fmt: skip
+def test_only_a_process_that_ends_with_its_command_has_arrow_without_numpy(
+    tmp_path: Path, code: str, numpy: bool
+) -> None:
+    """It is most of what importing pyarrow takes. Whoever else is in the process may want arrays of its data."""
+    (tmp_path / "functions.py").write_text("def one():\n    return 1\n")
+    (tmp_path / "big.cql").write_text(
+        "s: { ts: int; n: int; name: string } stream by ts;\n"
+        "big: stream by ts = select n, name from s where n > 1;\n"
+    )
+    rows = {"ts": [1, 2, 3], "n": [1, 2, 3], "name": ["a", "b", "c"]}
+    parquet.write_table(pa.table(rows), tmp_path / "s.parquet")
+    found = python(f"{_PARQUET}import river.cli\n{code}\nprint('numpy' in sys.modules)", cwd=tmp_path)
+    assert found.split() == [str(numpy)]
+    assert parquet.read_table(tmp_path / "big.parquet").to_pydict() == {
+        "ts": [2, 3],
+        "n": [2, 3],
+        "name": ["b", "c"],
+    }
 
 
 def test_numbered_texts_are_taken_without_what_computes_on_arrow_data() -> None:

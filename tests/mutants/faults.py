@@ -2953,6 +2953,14 @@ BLOCKS: Final = (
         ") if",
         "tests/house/test_methods.py::test_a_method_is_what_its_shape_says[eq_9]",
     ),
+    Mutant(
+        "functions-of-the-user-without-numpy",
+        "functions of the user's in a command cannot make arrays of Arrow data",
+        "river/cli/execution.py",
+        "if streams.alone and not job.options.externs and",
+        "if streams.alone and",
+        "tests/house/test_layout.py::test_only_a_process_that_ends_with_its_command_has_arrow_without_numpy",
+    ),
 )
 
 FAULTS: Final = (

@@ -144,7 +144,7 @@ class Finalized:
         for _ in range(10):  # a handler runs between two steps of Python
             pass
 
-def main(*_):
+def main(*_, **__):
     if sys.argv[1] == "lost":
         Finalized()
         while True:
