@@ -38,6 +38,7 @@ class Diagnostic:
     """One message: `code` is stable and greppable; `message` is lower case without full stop, names in backquotes.
 
     `span` is None only where no text is at fault (a missing file, a wrong argument); `place` then says where.
+    `unread`: the declared input of which it tells that nothing reads it, so that the program does not have it.
     """
 
     code: str
@@ -47,6 +48,7 @@ class Diagnostic:
     notes: tuple[Note, ...] = ()
     help: str | None = None
     place: str | None = None
+    unread: str | None = None
 
 
 class Rejected(Exception):  # noqa: N818 - the name says what happened to the user's text

@@ -36,7 +36,7 @@ from frontends.sql.functions import TYPES as NAMED
 from frontends.sql.sources import joined_by_name, with_elements
 from frontends.sql.values import spelled
 from river.classes import define, evolve, field, frozen
-from river.diagnostics import closest
+from river.diagnostics import Diagnostic, Severity, closest
 from river.il.namespaces import Library
 from river.il.trees import fresh, rebuild, walk
 from river.lang import syntax as s
@@ -155,7 +155,9 @@ class _Checker:
         if not any(decl.query for decl in self.decls.values()):
             report.error("cql-no-query", "nothing is asked: no declaration has a query", self.ast.span)
         for unused in (i for i in found if i.name not in used):
-            report.warn("cql-unused-input", f"no query uses `{unused.name}`", unused.span)
+            message = f"no query uses `{unused.name}`"
+            told = Diagnostic("cql-unused-input", message, unused.span, Severity.WARNING, unread=unused.name)
+            report.found.append(told)
         views = narrowed(tuple(self.views))
         for each in (*inputs, *views):
             for node in walk(each):

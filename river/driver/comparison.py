@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from river import plugins
 from river.classes import evolve, frozen
 from river.diagnostics import Diagnostic, Note, Rejected
-from river.driver.inputs import collected
+from river.driver.inputs import collected, read_of
 from river.platform import here
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def compare(
         message = "the program is not deterministic by construction: its backends may rightly differ"
         help_ = "with a few rows, `river check --outcomes` shows two schedules with different results, if there are any"
         raise Rejected([Diagnostic("check-nondeterministic", message, notes=remarks, help=help_)])
-    data = collected(graph, job)
+    data = collected(graph, read_of(compiled, job))
     expected: Mapping[str, Any] | None = None
     for name in backends:
         began = time.perf_counter()

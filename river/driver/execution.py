@@ -23,6 +23,7 @@ from river.driver.inputs import (
     given_inputs,
     live_job,
     open_input,
+    read_of,
 )
 from river.driver.instants import timed
 from river.driver.job import Job, Results, without_addresses
@@ -70,6 +71,7 @@ def _through(compiled: Compiled, platform: Backend[Any], job: Job) -> Results:
     with seldom():
         compiled = compiled.tuned(job.options.through(platform), here(job.options.workers))
         graph = compiled.graph
+    job = read_of(compiled, job)
     job = timed(graph, placed(graph.program, job))
     check_names("input", "--in NAME=FILE", graph.inputs, given_inputs(graph, job), required=True)
     known = (*graph.outputs, *(v.name for v in graph.views))

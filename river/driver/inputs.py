@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from river.backend import Backend, Items
+    from river.driver.compilation import Compiled
     from river.driver.job import Inputs, Job
     from river.il.graph import Graph, Queue
     from river.io.batches import ItemSource
@@ -58,6 +59,14 @@ def check_names(what: str, way: str, known: Iterable[str], given: Iterable[str],
         ]
     if errors:
         raise Rejected(errors)
+
+
+def read_of(compiled: Compiled, job: Job) -> Job:
+    """The job without data of inputs that the program declares and nothing in it reads: a warning has told of them."""
+    unread = {each.unread for each in compiled.warnings}
+    if unread.isdisjoint(job.inputs):
+        return job
+    return evolve(job, inputs={name: spec for name, spec in job.inputs.items() if name not in unread})
 
 
 def given_inputs(graph: Graph, job: Job) -> Inputs:

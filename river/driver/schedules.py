@@ -67,11 +67,11 @@ def schedules(compiled: Compiled, job: Job, limit: int) -> Schedules:
     Raises: Rejected("check-rows") for more than `ROWS` rows, as to try all schedules takes a state for each.
     """
     from calculus import outcomes
-    from river.driver.inputs import collected
+    from river.driver.inputs import collected, read_of
     from river.il.erase import erase, inputs
 
     graph = compiled.graph
-    data = collected(graph, job)
+    data = collected(graph, read_of(compiled, job))
     count = sum(map(len, data.values()))
     if count > ROWS:
         message = f"{count:,} rows are too many for all schedules to be tried: {ROWS} at most"

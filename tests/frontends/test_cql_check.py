@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import river
 from frontends.cql import FRONTEND
 from frontends.cql import typed as ty
 from frontends.sql import typed as r
@@ -171,6 +172,18 @@ def test_an_unused_input_is_told() -> None:
     program = check("v: relation = select a from s;")
     assert [(d.code, d.severity) for d in program.remarks] == [("cql-unused-input", Severity.WARNING)] * 2
     assert [one.name for one in program.inputs] == ["s"]
+
+
+def test_data_of_an_input_that_no_query_uses_are_not_read() -> None:
+    text = (
+        "s: {ts: int; a: int} stream by ts; t: {ts: int; b: int} stream by ts; v: relation = select a from s;"
+    )
+    program = river.compile(text, lang="cql")
+    found = program.run({"s": [(1, 2)], "t": "there/is/no/such/file.csv"}, backend="reference")["v"]
+    assert found["a"].to_pylist() == [2]
+    with pytest.raises(Rejected) as refused_:
+        program.run({"s": [(1, 2)], "u": [(1, 2)]}, backend="reference")
+    assert [each.code for each in refused_.value.diagnostics] == ["unknown-input"]
 
 
 def test_a_fraction_that_is_dropped_is_told() -> None:
