@@ -1,12 +1,10 @@
-"""River-Sawzall programs run end to end, against plain Python; the example, and the user's page."""
+"""River-Sawzall programs run end to end, against plain Python; the example."""
 
 from __future__ import annotations
 
 import csv
-import io
 import re
 import runpy
-import shlex
 import struct
 import subprocess
 import sys
@@ -22,7 +20,6 @@ import river
 from frontends.sawzall.operations import FUNCTIONS, MATCHES
 from frontends.sawzall.tables import KINDS
 from river import plugins
-from river.cli import main
 from river.diagnostics import Rejected
 from river.testing import seeds
 
@@ -469,43 +466,6 @@ def test_functions_see_variables_and_emit() -> None:
 
 
 # --------------------------------------------------------------------------------------------------- the user's page
-
-
-def blocks() -> list[tuple[str | None, str, str]]:
-    """The code blocks of the page: the file that one is, its language, its text."""
-    text = (ROOT / "docs" / "sawzall.md").read_text(encoding="utf-8")
-    return re.findall(r"(?:<!-- file: (\S+) -->\n)?```(\w+)\n(.*?)```", text, re.DOTALL)
-
-
-@pytest.mark.slow
-def test_the_page_says_what_happens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    for file, language, text in blocks():
-        if file:
-            Path(file).parent.mkdir(exist_ok=True)
-            Path(file).write_text(text, encoding="utf-8")
-        if language == "sawzall":
-            assert river.compile(text, lang="sawzall").graph.deterministic
-        elif language == "console":
-            console(text)
-        elif language == "python":
-            Path("page.py").write_text(text, encoding="utf-8")
-            runpy.run_path("page.py")
-
-
-def console(text: str) -> None:
-    """Runs the commands behind `$`; what follows is what they must print on standard output."""
-    for part in text.split("$ ")[1:]:
-        command, _, expected = part.partition("\n")
-        match shlex.split(command):
-            case ["river", *args]:
-                out, err = io.StringIO(), io.StringIO()
-                assert main(args, io.StringIO(), out, err) == 0, err.getvalue()
-                assert out.getvalue() == expected
-            case ["cat", file]:
-                assert Path(file).read_text(encoding="utf-8") == expected
-            case other:
-                raise AssertionError(other)
 
 
 def test_the_page_names_every_function_and_table() -> None:
