@@ -2961,6 +2961,31 @@ BLOCKS: Final = (
         "if streams.alone and",
         "tests/house/test_layout.py::test_only_a_process_that_ends_with_its_command_has_arrow_without_numpy",
     ),
+    Mutant(
+        "headers-one-of-several-cases",
+        "a column is taken for a field though another one differs from it in case alone, too",
+        "river/io/delimited.py",
+        "columns_[key := name.lower()] == 1",
+        "columns_[key := name.lower()] >= 1",
+        "tests/river/test_io_rows.py::test_a_name_in_another_case_is_meant_where_no_column_is_called_so",
+    ),
+    Mutant(
+        "messages-inside-of-themselves",
+        "a message is taken for complete inside of itself",
+        "frontends/sawzall/protofile.py",
+        "if path not in self.known.complete:",
+        "if path not in self.known.types:",
+        "tests/frontends/test_sawzall_program.py::test_messages_that_are_inside_of_themselves_are_bytes_there",
+    ),
+    Mutant(
+        "data-that-nobody-reads",
+        "data for an input that no query uses are an error",
+        "river/driver/inputs.py",
+        "    if unread.isdisjoint(job.inputs):",
+        "    if unread.isdisjoint(job.inputs) or unread:",
+        "tests/frontends/test_cql_check.py::test_data_of_an_input_that_no_query_uses_are_not_read",
+        raises="Rejected",
+    ),
 )
 
 FAULTS: Final = (
