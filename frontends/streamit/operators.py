@@ -22,7 +22,7 @@ from frontends.streamit.translate import (
     message_type,
     tried,
 )
-from frontends.streamit.translate_expressions import Cursor, FilterScope, NotStatic
+from frontends.streamit.translate_expressions import Cursor, FilterScope, NotStatic, kept
 from frontends.streamit.trees import Usage, pure, read, updated
 from river.classes import define, evolve, field, frozen
 from river.il import program as p
@@ -620,7 +620,7 @@ class _Form:
     ) -> Writer:
         """The translation of a work function; what it prints is one text."""
         fields = {x.name: self.kept(x.name) for x in self.filter.fields}
-        writer = Writer(setting, fields, frozenset(updated(work.body)), cursor)
+        writer = Writer(setting, fields, kept(work.body), cursor)
         writer.exit = s.Return(None) if leave is None else leave
         writer.scopes[0] |= {"u", "turn"} if cursor is None else {cursor.window}
         writer.scopes[0] |= {rate.name for rate in self.told}

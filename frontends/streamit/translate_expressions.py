@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from frontends.streamit import typed as ty
 from frontends.streamit.literals import known, literal, minus, number, plus, record, times, zero
-from frontends.streamit.trees import Usage, named, root
+from frontends.streamit.trees import Usage, named, root, updated
 from river.classes import define, field
 from river.il.trees import fresh, walk
 from river.lang import syntax as s
@@ -530,6 +530,18 @@ class ExpressionWriter:
         if pops:
             raise NotStatic
         return [s.Name(cursor.window), cursor.at]
+
+
+def kept(body: s.Node) -> frozenset[str]:
+    """The locals and fields below that are variables: what is changed, and structs with arrays that functions are given whole.
+
+    An item of a queue stands there in pieces: as a variable it is put together once, and else at each call.
+    """
+    calls = (node for node in walk(body) if isinstance(node, ty.Call))
+    given = {
+        arg.key for call in calls for arg in call.args if isinstance(arg, ty.Local) and has_array(arg.type)
+    }
+    return frozenset(updated(body) | given)
 
 
 def has_array(type_: ty.Type) -> bool:

@@ -212,6 +212,22 @@ def test_functions_get_the_fields_that_they_use() -> None:
     assert "var $F_a: i32 = F_init();" in text
 
 
+def test_a_struct_that_functions_are_given_is_put_together_once() -> None:
+    text = text_of("""
+    struct Block { int[8] x; }
+    Block->int filter F {
+      int at(Block b, int i) { return b.x[i]; }
+      work peek 2 pop 1 push 1 {
+        Block given = pop(), seen = peek(0);
+        int sum = 0;
+        for (int i = 0; i < 8; i++) sum += at(given, i) * seen.x[i];
+        push(sum);
+      }
+    }""")
+    assert "var given: {x: array<i32, 8>} = w[0];" in text
+    assert "let seen: {x: array<i32, 8>} = w[1];" in text
+
+
 def test_prework_is_a_first_handler() -> None:
     text = text_of(
         "int->int filter F { prework push 2 { push(1); push(2); } work pop 1 push 1 { push(pop()); } }"

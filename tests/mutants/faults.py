@@ -1163,6 +1163,14 @@ FRONTENDS: Final = (
         "tests/frontends/test_streamit_messages.py::test_a_loop_of_messages_is_one_region",
     ),
     Mutant(
+        "structs-put-together-at-each-call",
+        "a struct that functions are given is gathered from its queue at each call",
+        "frontends/streamit/translate_expressions.py",
+        "frozenset(updated(body) | given)",
+        "frozenset(updated(body))",
+        "tests/frontends/test_streamit_lower.py::test_a_struct_that_functions_are_given_is_put_together_once",
+    ),
+    Mutant(
         "structs-that-nothing-begins-with",
         "`init` of a filter with state has no structs and complex numbers from parameters",
         "frontends/streamit/operators.py",
