@@ -134,6 +134,23 @@ NEXT = re.compile(r"[\"`]?\w+[\"`]?\s*:(?!:)")
 """How a declaration begins."""
 
 
+_SHAPES = (
+    (
+        r"(?i)(where|group|having|order|limit)\b",
+        r"(?i)[:=]\s*([idr]stream)\s*\([^;]*\)\s*$",
+        "it stands in the brackets: `#(select ... where ...)`",
+    ),
+    (
+        r"(?i)(stream|relation)\b",
+        r"(?:^|[;\n])[ \t]*(\w+)\s+$",
+        "a declaration has a colon: `#: stream = select ...;`",
+    ),
+    (r"\[", r"\(\s*(\w+)\s*$", "with a window it is a query: `select * from #[...]`"),
+    (r"-", r"(?i)\[[^\[\]]*\b(range|slide|rows|session)\s*$", "what stands behind `#` is not negative"),
+)
+"""What stands there and before it, and what is written instead, in which `#` is a part of what stands before."""
+
+
 def _plain(found: Diagnostic, span: Span) -> Diagnostic | None:
     """A text that does not end, a `;` that is left out, and forms that look like declarations."""
     text, at = span.source.text, span.start
@@ -159,6 +176,10 @@ def _plain(found: Diagnostic, span: Span) -> Diagnostic | None:
     if re.search(r"(?:^|;)\s*(\w+)\s*\(\s*\w+\s+$", before):
         columns = "columns are declared by `s: { ts: int; speed: int } stream by ts;`, or `create stream s (ts int, speed int);`"
         return evolve(found, help=columns)
+    for begins, ends, help_line in _SHAPES:
+        there, shape = re.match(begins, text[at:]), re.search(ends, before)
+        if there is not None and shape is not None:
+            return evolve(found, help=help_line.replace("#", shape[1]))
     if text[at : at + 1] in tuple("+-*/") and re.search(r"(?i):\s*\(\s*select\b[^;]*\)\s*$", before):
         return evolve(
             found,

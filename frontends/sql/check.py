@@ -81,7 +81,10 @@ class _Select:
         grouping = grouping or (block.having is not None and has_aggregate(block.having))
         if block.having is not None and not grouping:
             self.report.error(
-                "sql-having", "`having` is a condition on groups, here are none", block.having.span
+                "sql-having",
+                "`having` is a condition on groups, here are none",
+                block.having.span,
+                "a condition on rows stands after `where`",
             )
         found = (self.grouped if grouping else self.plain)(items, declared, conditions)
         if self.report.errors > before:

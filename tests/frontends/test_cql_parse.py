@@ -383,6 +383,16 @@ WITHIN = "rows are chosen by `row_number() over (order by ...)`; p is a number t
     [
         ("select sum(a) within group (order by a) from s", WITHIN),
         (
+            "istream(select a from s) where a > 1",
+            "it stands in the brackets: `istream(select ... where ...)`",
+        ),
+        ("rstream(s[range 5])", "with a window it is a query: `select * from s[...]`"),
+        ("select a from s[range -5]", "what stands behind `range` is not negative"),
+        (
+            "select a from s;\nq stream = select a from s",
+            "a declaration has a colon: `q: stream = select ...;`",
+        ),
+        (
             "select a from (values 1) v",
             "rows that are written out stand in parentheses: `values (1, 'a'), (2, 'b')`",
         ),
