@@ -29,13 +29,16 @@ def concurrent(
 ) -> Parallel:
     """The task of an instance that several workers may run. `store`: of the variables, some of which may be divided.
 
-    `part`: how many items are handed out at once; more of narrow ones, by an operator without state, if batches have more.
+    `part`: how many items are handed out at once; more of narrow ones, by an operator without state, if batches have more: as
+    many as one worker would send at a time, but no more than two batches of what comes in.
     """
     native, index, name = machine.native, instance.index, instance.name
     if isinstance(region.how, Stateless):
         rated = machine.operator.rated
         pop = 1 if rated is None else max(1, *(rate.pop for rate in rated.rates))
-        most = part if machine.batch <= part else max(1, machine.batch // pop)
+        push = max((out.push or 1 for out in machine.operator.outs), default=1)
+        firings = min(machine.batch // push, 2 * machine.batch // pop)
+        most = part if machine.batch <= part else max(1, machine.batch // pop, firings)
         made = Parallel(index, machine, name, variables, [native], choices, most, region.degree - 1)
         made.adapt(region)
         return made
