@@ -456,7 +456,7 @@ class _Expansion:
         if first is not None:
             made = self.operators.pop()
             assert isinstance(made, Instance)  # noqa: S101 - it is of the standard library
-            text = expanded(made, {}, self.verified.library)
+            text = expanded(made, {}, self.verified.templates)
             assert isinstance(text, s.Operator)  # noqa: S101 - it is of the standard library
             ports = (evolve(text.ports[0], initial=first), *text.ports[1:])
             self.operators.append(evolve(text, name=operator, ports=ports))

@@ -90,7 +90,7 @@ def source(verified: Verified, name: str) -> s.Operator | s.Extern | None:
         case s.Operator() | s.Extern() as operator:
             return operator
         case Instance() | Lift() as decl:
-            return expand(decl, decls, verified.library)
+            return expand(decl, decls, verified.templates)
         case _:
             return None
 

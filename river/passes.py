@@ -49,7 +49,7 @@ class Verified:
 
     program: Program
     graph: Graph
-    library: Library
+    templates: Library
     _tried: list[tuple[object, object, Verified]] = field(factory=list[Any], init=False, repr=False)
 
     @cached_property
@@ -60,7 +60,7 @@ class Verified:
     @cached_property
     def type_names(self) -> Mapping[t.Type, str]:
         """The program's own names of record types."""
-        inside = scope(self.program, self.library)
+        inside = scope(self.program, self.templates)
         found: dict[t.Type, str] = {}
         for decl in self.program.decls:
             if isinstance(decl, TypeDecl) and not decl.params:
@@ -76,7 +76,7 @@ class Verified:
 
     def become(self, program: Program) -> Verified:
         """What a pass has made of it, verified, but for the parts that it has kept. Raises: Rejected with every error."""
-        return Verified(program, verify(program, self.library, self.graph), self.library)
+        return Verified(program, verify(program, self.templates, self.graph), self.templates)
 
     def rewritten(self, one: Pass[Site], site: Site) -> Verified:
         """The program with a site rewritten, verified; what a guard has tried is not made again. Raises: Rejected."""

@@ -75,7 +75,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if os.environ.get("PYTHONDONTWRITEBYTECODE"):  # hundreds of commands would compile the same modules each
         del os.environ["PYTHONDONTWRITEBYTECODE"]
         os.environ["PYTHONPYCACHEPREFIX"] = config.stash[COMPILED] = tempfile.mkdtemp(prefix="river-pycache-")
-    gc.set_threshold(1_000_000, 50, 20)  # commands do the like: looking for garbage took a quarter of the time
+    gc.set_threshold(
+        1_000_000, 50, 20
+    )  # commands do the like: looking for garbage took a quarter of the time
     room()  # now: Hypothesis minds if the limit changes while it runs
 
 

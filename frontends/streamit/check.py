@@ -344,7 +344,7 @@ class _Checker:
             case c.Named(name, type_, args) as named if name in LIBRARY and not (
                 type_ is None and name in self.known
             ):
-                return ty.Add(add.role, self.library(code, named, type_, args), span=add.span)
+                return ty.Add(add.role, self.standard(code, named, type_, args), span=add.span)
             case c.Named(name, type_, args, span=span):
                 if name not in self.known:
                     help_line = closest(name, [*self.known, *LIBRARY])
@@ -383,7 +383,7 @@ class _Checker:
                 self.stream(stream)
                 return ty.Add(add.role, ty.Create(stream.name, None, (), span=ast.name_span), span=add.span)
 
-    def library(
+    def standard(
         self, code: BodyChecker, named: c.Named, type_: c.TypeName | None, args: Sequence[c.Expr]
     ) -> ty.Create:
         """`Identity<float>()`, `FileReader<int>("name")`."""

@@ -240,7 +240,7 @@ class _Elaborator:
                         "streamit-too-many", f"the graph has more than {LARGEST:,} filters", span
                     )
                 if stream is None:
-                    return self.library(creation, values)
+                    return self.standard(creation, values)
                 if any(param.name == ty.SEED for param in stream.params):
                     values = {**values, ty.SEED: first_state(self.generators, self.seed)}
                     self.generators += 1
@@ -311,7 +311,7 @@ class _Elaborator:
             return t.Record(tuple(zip(type_.labels, parts, strict=True)))
         return constants.scalar(type_)
 
-    def library(self, creation: ty.Create, values: Values) -> ty.Graph:
+    def standard(self, creation: ty.Create, values: Values) -> ty.Graph:
         """`Identity`, `FileReader`, `FileWriter`."""
         assert creation.type is not None  # noqa: S101 - the checker has seen to it
         item = self.concrete(creation.type, values)

@@ -70,7 +70,7 @@ def opt_(
     found = pipeline(wanted, plugins.pass_) if wanted else ()
     compiled = program_of(streams, asked, profile=profile)
     platform = Platform(here().cores if cores is None else cores, machines)
-    applied = apply(compiled.program, found, platform, compiled.library)
+    applied = apply(compiled.program, found, platform, compiled.templates)
     if not quiet:
         say(streams, applied.remarks)
     text = pretty(applied.program)

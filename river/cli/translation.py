@@ -47,5 +47,5 @@ def compile_(
         from river.il.pretty import pretty
         from river.il.templates import expand_instances
 
-        text = pretty(expand_instances(compiled.program, compiled.library))
+        text = pretty(expand_instances(compiled.program, compiled.templates))
     write(streams, output, text)

@@ -70,7 +70,7 @@ class Compiled:
     )
 
     @cached_property
-    def library(self) -> Library:
+    def templates(self) -> Library:
         """The templates that the program refers to."""
         return library(self.program, written=not self.lowered)
 
@@ -79,7 +79,7 @@ class Compiled:
         """The verified program. Raises: Rejected with every error."""
         from river.il.verify import verify
 
-        graph = verify(self.program, self.library)
+        graph = verify(self.program, self.templates)
         if self.keep is not None:
             self.keep(graph)
         return graph
@@ -87,7 +87,7 @@ class Compiled:
     def tuned(self, passes: str | None, platform: Platform | None = None) -> Compiled:
         """The program after the passes that a backend asks for, on this machine or another platform; made once.
 
-        What they come to is kept on disk: neither library nor graph of the program are made for what is there.
+        What they come to is kept on disk: neither templates nor graph of the program are read or made for what is there.
         """
         if passes is None:
             return self
@@ -106,7 +106,7 @@ class Compiled:
         if kept is None:
             from river.tuning import tuned
 
-            graph, remarks = tuned(self.graph, self.library, passes, platform)
+            graph, remarks = tuned(self.graph, self.templates, passes, platform)
             kept = Stored(graph, self.warnings, self.lowered, remarks)
             if file is not None:
                 file.write(kept)

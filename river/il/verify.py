@@ -174,14 +174,14 @@ class _Verifier:
     """`known`: by the identity of uses that were right in another program, what these are; `new`: those that were in none."""
 
     program: Program
-    library: Library
+    templates: Library
     known: Mapping[int, Instance]
     new: list[Instance] = field(factory=list[Instance])
     errors: list[Diagnostic] = field(factory=list[Diagnostic])
     scope: Scope = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self.scope = scope(self.program, self.library)
+        self.scope = scope(self.program, self.templates)
 
     def error(
         self,
@@ -291,7 +291,7 @@ class _Verifier:
         if isinstance(origin, s.Template) and check_template(origin):
             return None  # said at the template
         try:
-            return _operator(Same(expand(decl, decls, self.library)), Same(self.scope))
+            return _operator(Same(expand(decl, decls, self.templates)), Same(self.scope))
         except Rejected as rejected:
             what = "the lift" if isinstance(decl, Lift) else "an instance"
             note = Note(f"in `{decl.name}`, {what} of `{made_of}`", decl.span)

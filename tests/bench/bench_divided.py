@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
-from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -23,7 +22,6 @@ import pyarrow.parquet as pq
 from processes import family, seconds
 
 import river
-from backends.spark import session as sessions
 
 PROGRAMS: Final = {
     "tables": (
@@ -51,10 +49,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--epochs", type=int, default=5)
     given = parser.parse_args()
-    sessions.check({})
-    with sessions.session(2, {}):
-        pass
-    spark: Any = import_module("pyspark.sql").SparkSession.builder.getOrCreate()
+    spark = measure.spark()
     measure.begin(f"epochs of DataFrames, {given.name}, {given.rows:,} rows each")
     program = river.compile(*PROGRAMS[given.name])
     (name,) = program.graph.inputs

@@ -13,7 +13,6 @@ import argparse
 import math
 import statistics
 import time
-from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
@@ -27,7 +26,6 @@ from attrs import frozen
 from processes import family, seconds
 
 import river
-from backends.spark import session as sessions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -235,10 +233,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, help="of each contest")
     parser.add_argument("--runs", type=int, default=7)
     given = parser.parse_args()
-    sessions.check({})
-    with sessions.session(2, {}):
-        pass
-    spark: Any = import_module("pyspark.sql").SparkSession.builder.getOrCreate()
+    spark = measure.spark()
     spark.conf.set("spark.sql.shuffle.partitions", "2")  # who has two processors says so
     measure.begin("programs on Spark")
     for name in given.names or CONTESTS:

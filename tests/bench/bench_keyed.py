@@ -26,7 +26,6 @@ import pyarrow.parquet as pq
 from processes import family, seconds
 
 import river
-from backends.spark import session as sessions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,10 +88,7 @@ def main() -> None:
     parser.add_argument("--keys", type=int, default=1_000)
     parser.add_argument("--epochs", type=int, default=7)
     given = parser.parse_args()
-    sessions.check({})
-    with sessions.session(2, {}):
-        pass
-    spark: Any = import_module("pyspark.sql").SparkSession.builder.getOrCreate()
+    spark = measure.spark()
     measure.begin(f"state by key, {given.rows:,} rows an epoch, {given.keys:,} keys")
     choice = np.random.default_rng(7)
     program = river.compile(PROGRAM, "river")

@@ -11,6 +11,7 @@ import sys
 import time
 from contextlib import suppress
 from functools import cache, reduce
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event, Thread
@@ -107,6 +108,16 @@ def record(what: str, ways: Mapping[str, Sequence[float]], *, unit: float = 1.0)
     if file and told:
         with Path(file).open("a") as out:
             print(json.dumps({"bench": Path(sys.argv[0]).stem, "what": what, "ways": told}), file=out)
+
+
+def spark() -> Any:
+    """The session of Spark in which programs by hand and River's run in turns, with two processors, as a run begins it."""
+    from backends.spark import session as sessions
+
+    sessions.check({})
+    with sessions.session(2, {}):
+        pass
+    return import_module("pyspark.sql").SparkSession.builder.getOrCreate()
 
 
 @cache

@@ -100,7 +100,7 @@ def test_parts_that_cannot_be_combined_are_refused(old: str, new: str, reason: s
 def written_out(compiled: Compiled, cores: int) -> Compiled:
     """The program with its regions as replicas."""
     passes = (Fission(auto=True, rules="runtime"), Expand())
-    applied = apply(compiled.program, passes, Platform(1, cores), compiled.library)
+    applied = apply(compiled.program, passes, Platform(1, cores), compiled.templates)
     return river.compile(pretty(applied.program), lang="river")
 
 
@@ -124,7 +124,7 @@ def test_several_tables_are_one_region(cores: int) -> None:
 def opted(text: str, *passes: Pass, cores: int = 3) -> tuple[Compiled, list[str]]:
     """The program after passes, and their remarks."""
     compiled = river.compile(text, lang="river")
-    applied = apply(compiled.program, passes, Platform(1, cores), compiled.library)
+    applied = apply(compiled.program, passes, Platform(1, cores), compiled.templates)
     return river.compile(pretty(applied.program), lang="river"), [each.message for each in applied.remarks]
 
 

@@ -74,7 +74,7 @@ def test_what_is_split_by_one_key_is_one_region(name: str) -> None:
     query, regions = QUERIES[name]
     compiled = river.compile(HEAD + query, lang="cql")
     divided = river.compile(
-        pretty(apply(compiled.program, (Fission(auto=True),), Platform(1, 3), compiled.library).program),
+        pretty(apply(compiled.program, (Fission(auto=True),), Platform(1, 3), compiled.templates).program),
         lang="river",
     )
     found: dict[str, list[str]] = {}
@@ -82,7 +82,7 @@ def test_what_is_split_by_one_key_is_one_region(name: str) -> None:
         if (region := annotated(instance.use).region) is not None:
             found.setdefault(region.id, []).append(instance.name.partition("_")[0])
     assert sorted(found.values()) == sorted(regions)
-    applied = apply(divided.program, (Expand(),), Platform(1, 3), compiled.library)
+    applied = apply(divided.program, (Expand(),), Platform(1, 3), compiled.templates)
     assert [each.message for each in applied.remarks] == []
     apart, random = river.compile(pretty(applied.program), lang="river"), chance("joined regions", name)
     inputs: dict[str, Any] = {name: rows(random, 12) for name in "abd"}

@@ -115,7 +115,7 @@ def outputs(graph: Graph, items: list[float]) -> list[Any]:
 def linear(text: str) -> tuple[river.Compiled, Program]:
     """A program, and what becomes of it."""
     compiled = river.compile(FILTERS + text if "filter Fir" not in text else text, lang="streamit")
-    applied = apply(compiled.program, [Linear()], Platform(1, 1), compiled.library)
+    applied = apply(compiled.program, [Linear()], Platform(1, 1), compiled.templates)
     assert not applied.remarks
     return compiled, applied.program
 
@@ -128,8 +128,8 @@ def operators(program: Program) -> list[str]:
 def test_random_graphs_give_as_many_items_and_the_same_up_to_rounding(number: int) -> None:
     draw = chance("linear graphs", number)
     compiled, after = linear(Graphs(draw).program())
-    graph = verify(after, compiled.library)
-    again = apply(after, [Linear()], Platform(1, 1), compiled.library)
+    graph = verify(after, compiled.templates)
+    again = apply(after, [Linear()], Platform(1, 1), compiled.templates)
     assert again.program == after
     for length in LENGTHS:
         items = [draw.uniform(-1, 1) for _ in range(length)]
@@ -154,7 +154,7 @@ def test_filters_behind_one_another_see_each_item_where_it_is() -> None:
     items = [float(i * i % 7) for i in range(24)]
     expected = outputs(compiled.graph, items)
     assert operators(after) == ["linear"]
-    assert outputs(verify(after, compiled.library), items) == pytest.approx(expected)
+    assert outputs(verify(after, compiled.templates), items) == pytest.approx(expected)
     assert len(expected) == 8
 
 
@@ -173,11 +173,11 @@ def test_a_long_sum_is_made_anew(taps: int, pops: int, loops: int) -> None:
     assert operators(after) == ["Odd", "linear" if loops else "Fir"]
     text = pretty(after).partition("operator linear")[2]
     assert (text.count("for i in"), "sum_h0_3" in text) == (loops, taps >= 64 and pops == 1)
-    assert apply(after, [Linear()], Platform(1, 1), compiled.library).program == after
+    assert apply(after, [Linear()], Platform(1, 1), compiled.templates).program == after
     draw = chance("long sums", taps, pops)
     items = [draw.uniform(-1, 1) for _ in range(taps + 9)]
     expected = outputs(compiled.graph, items)
-    assert outputs(verify(after, compiled.library), items) == pytest.approx(expected, rel=1e-5, abs=1e-4)
+    assert outputs(verify(after, compiled.templates), items) == pytest.approx(expected, rel=1e-5, abs=1e-4)
 
 
 def test_what_keeps_something_or_decides_by_items_is_left() -> None:
@@ -190,7 +190,7 @@ def test_what_would_come_later_is_left() -> None:
     two = "pipeline { add Fir(2, 1, 1, 0.5); add Fir(2, 1, 1, 0.5); }"
     fork = f"add splitjoin {{ split duplicate; add {two} add Fir(9, 1, 1, 0.5); join roundrobin; }}"
     compiled, after = linear(f"float->float pipeline Main {{ {fork} }}")
-    graph = verify(after, compiled.library)
+    graph = verify(after, compiled.templates)
     for length in range(14):
         items = [float(i) for i in range(length)]
         assert len(outputs(graph, items)) == len(outputs(compiled.graph, items))

@@ -83,7 +83,7 @@ def rolled(text: str) -> tuple[Compiled, Compiled]:
     before = river.compile(text, lang="streamit")
     assert before.graph.looping
     after, remarks = improved(
-        Verified(before.program, before.graph, before.library), (Fusion(loops=True),), Platform(1)
+        Verified(before.program, before.graph, before.templates), (Fusion(loops=True),), Platform(1)
     )
     assert not after.graph.looping, remarks
     assert after.graph.deterministic

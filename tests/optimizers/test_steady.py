@@ -110,7 +110,7 @@ def made(text: str) -> tuple[Compiled, Compiled]:
     """A program, and what the pass makes of it."""
     before = river.compile(text, lang="streamit")
     after, remarks = improved(
-        Verified(before.program, before.graph, before.library), (Fusion(steady=True),), Platform(1)
+        Verified(before.program, before.graph, before.templates), (Fusion(steady=True),), Platform(1)
     )
     assert not remarks
     return before, river.compile(pretty(after.program), lang="river")
@@ -176,7 +176,7 @@ def test_a_steady_state_that_is_too_large_is_not_played(monkeypatch: pytest.Monk
             f"int->int splitjoin Main {{ split roundrobin({split}); {adds} join roundrobin({joined[0]}, {joined[1]}); }}",
             lang="streamit",
         )
-        verified = Verified(before.program, before.graph, before.library)
+        verified = Verified(before.program, before.graph, before.templates)
         with monkeypatch.context() as patched:
             patched.setattr(playing, "_sent", lambda *_: 1)
             played = list(playing.steadies(verified))
@@ -192,7 +192,7 @@ def test_a_steady_state_that_a_trap_forbids_is_not_played(monkeypatch: pytest.Mo
     text = """int->int splitjoin Main { split roundrobin(2); BRANCH BRANCH join roundrobin(2); }"""
     branch = "add int->int filter { int[2] t; work pop 2 push 2 { push(t[pop() % 3]); push(pop()); } };"
     before = river.compile(text.replace("BRANCH", branch), lang="streamit")
-    verified = Verified(before.program, before.graph, before.library)
+    verified = Verified(before.program, before.graph, before.templates)
     with monkeypatch.context() as patched:
         patched.setattr(playing, "_takes_back", lambda *_: False)
         assert list(playing.steadies(verified)) == []

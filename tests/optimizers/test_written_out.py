@@ -62,7 +62,7 @@ def find(name: str) -> type[Pass[Any]]:
 def expanded(compiled: Compiled) -> tuple[set[str], list[str]]:
     """The regions that are left of a program as two workers run it when they are written out, and what is refused."""
     passes = (*pipeline(BACKEND.passes, find), Expand())
-    made = apply(compiled.program, passes, Platform(2), compiled.library)
+    made = apply(compiled.program, passes, Platform(2), compiled.templates)
     said = (region for use in made.program.uses for region in annotated(use).regions)
     refused = [each.message for each in made.remarks if each.place == "expand"]
     return {region.id for region in said if region.what not in ROLES}, refused
@@ -98,7 +98,7 @@ operator most(r: R; $v: map<string, i64>) -> () { on r(x) { with n = $v[x.k] els
 def out(text: str) -> tuple[Compiled, list[str]]:
     """A program with its regions written out, and what is refused."""
     compiled = river.compile(text, lang="river")
-    apart = apply(compiled.program, (Expand(),), Platform(2), compiled.library)
+    apart = apply(compiled.program, (Expand(),), Platform(2), compiled.templates)
     return river.compile(pretty(apart.program), lang="river"), [each.message for each in apart.remarks]
 
 
@@ -188,11 +188,11 @@ def test_items_with_equal_keys_keep_their_order() -> None:
     )
     compiled = river.compile(text, lang="river")
     made = check_pipeline(
-        compiled.program, (Expand(epoch=2),), Platform(2), compiled.library, {"a": ROWS}, limit=0
+        compiled.program, (Expand(epoch=2),), Platform(2), compiled.templates, {"a": ROWS}, limit=0
     )
     assert pretty(made).count("by = ts") == 4
     falling = {"a": [(2, 1), (1, 1)]}  # whoever reads the input traps
-    check_pipeline(compiled.program, (Expand(epoch=2),), Platform(2), compiled.library, falling, limit=0)
+    check_pipeline(compiled.program, (Expand(epoch=2),), Platform(2), compiled.templates, falling, limit=0)
 
 
 def test_serial_numbers_carry_no_marks() -> None:
@@ -228,11 +228,13 @@ var $n: i64 = 0; var $sum: i64 = 0;
 def test_regions_in_loops_where_nothing_waits_for_what_comes_later(rules: str) -> None:
     compiled = river.compile(LOOP, lang="river")
     passes = Fission(rules=rules), Expand()
-    said = pretty(apply(compiled.program, passes[:1], Platform(2), compiled.library).program)
+    said = pretty(apply(compiled.program, passes[:1], Platform(2), compiled.templates).program)
     assert "@Parallel(3) @Region(r1, round_robin)" in said
     assert "@Parallel(2) @Region(r2, halo)" in said
     for items in ([], [3], [3, 1, 4, 1, 5]):
-        made = check_pipeline(compiled.program, passes, Platform(2), compiled.library, {"x": items}, limit=0)
+        made = check_pipeline(
+            compiled.program, passes, Platform(2), compiled.templates, {"x": items}, limit=0
+        )
         assert pretty(made).count("@Region(r1, replica)") == 3
 
 
@@ -241,5 +243,5 @@ def test_what_reads_a_variable_that_is_written_runs_on_one_worker() -> None:
         "@Parallel(2) @Region(r, round_robin)", "@Parallel()"
     )
     compiled = river.compile(text, lang="river")
-    made = apply(compiled.program, pipeline(BACKEND.passes, find), Platform(2), compiled.library)
+    made = apply(compiled.program, pipeline(BACKEND.passes, find), Platform(2), compiled.templates)
     assert "no fission: `look` reads `$w`, which is written" in [each.message for each in made.remarks]

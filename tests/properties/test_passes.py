@@ -70,4 +70,4 @@ def test_queries_mean_what_they_meant(query: str, pipeline: str, s: Any, t: Any)
     data = {
         name: items for name, items in (("s", stamped(s)), ("t", stamped(t))) if name in compiled.graph.inputs
     }
-    check_pipeline(compiled.program, PIPELINES[pipeline], PLATFORM, compiled.library, data, limit=200)
+    check_pipeline(compiled.program, PIPELINES[pipeline], PLATFORM, compiled.templates, data, limit=200)

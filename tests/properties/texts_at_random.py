@@ -303,12 +303,12 @@ def attempt(language: str, text: str, chance: random.Random) -> str:
         return "not verified"
     again = parse(Source("again.river", compiled.text))
     assert again == compiled.program, "another program is read from what was printed"
-    expanded = pretty(expand_instances(compiled.program, compiled.library))
+    expanded = pretty(expand_instances(compiled.program, compiled.templates))
     verified = parse(Source("expanded.river", expanded))
     verify(verified, templates(verified))
     assert shown(explain(graph, "case"))
     if chance.random() < 0.3:
-        apply(compiled.program, pipeline(MULTICORE.passes, pass_), Platform(2, 1), compiled.library)
+        apply(compiled.program, pipeline(MULTICORE.passes, pass_), Platform(2, 1), compiled.templates)
     return ran(compiled, data(graph, chance), chance)
 
 

@@ -157,7 +157,7 @@ def seen(program: Program, items: list[Any]) -> dict[str, Any]:
 def test_an_expanded_program_may_call_the_functions_of_its_language() -> None:
     text = "s: {ts: int; x: float; y: float} stream by ts; output o: relation = select regr_slope(y, x) as b from s;"
     whole = compile_source(Source("q.cql", text))
-    again = compile_source(Source("q.river", pretty(expand_instances(whole.program, whole.library))))
+    again = compile_source(Source("q.river", pretty(expand_instances(whole.program, whole.templates))))
     rows = {"s": [{"ts": i, "x": 2.0 * i, "y": 3.0 * i} for i in range(3)]}
     assert again.run(rows)["o"].to_pylist() == whole.run(rows)["o"].to_pylist()
 

@@ -11,7 +11,7 @@ import pytest
 from attrs import frozen
 
 from river.diagnostics import Rejected
-from river.driver import compile_once, compile_source, read_source
+from river.driver import compilation, compile_once, compile_source, read_source
 from river.il.packing import NotPacked, packed, unpacked
 from river.lang import syntax as s
 from river.lang import typed
@@ -63,8 +63,9 @@ def places(node: object) -> Iterator[Span | None]:
 def at_once(source: Source, monkeypatch: pytest.MonkeyPatch, platform: Platform | None = None) -> Compiled:
     """The kept result: nothing is parsed, verified or rewritten, and no templates are read."""
     with monkeypatch.context() as patch:
-        for name in ("driver.compilation.compile_source", "driver.compilation.library", "il.verify.verify"):
-            patch.setattr(f"river.{name}", None)
+        for name in ("compile_source", "library"):
+            patch.setattr(compilation, name, None)
+        patch.setattr("river.il.verify.verify", None)
         patch.setattr("river.tuning.tuned", None)
         return compile_once(source, passes=PASSES, platform=platform)
 
