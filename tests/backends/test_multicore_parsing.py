@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from threading import current_thread
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,6 +15,9 @@ pytest.importorskip("llvmlite")
 
 import river
 from backends.multicore import BACKEND, parsing
+from backends.multicore.assembly import assemble
+from backends.multicore.compiled import compiled
+from backends.multicore.scheduling.task import Outcome
 from backends.native.ingest import RecordBlock
 from river.backend import Options
 from river.diagnostics import Rejected
@@ -25,10 +29,14 @@ from river.platform import Platform
 from river.testing.laws import REGIONS, after
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+    from backends.firing.ports import Out
+    from backends.multicore.plan import Plan
+    from backends.multicore.scheduling.task import Task
     from river.driver import Compiled
+    from river.ingress import Turn
 
 COUNTS = """
 requests: { ts: int; n: int; origin: string } stream by ts;
@@ -146,17 +154,60 @@ def test_workers_parse_what_has_several_blocks(
 @pytest.mark.parametrize("error", ["trap", "row"])
 def test_nothing_behind_an_error_is_read_for_long(tmp_path: Path, counts: Compiled, error: str) -> None:
     path = written(tmp_path / "requests.csv", {60: '15,0,"o"' if error == "trap" else "x"}, rows=40_000)
+    plan, reading, read = parts(counts, path)
+    with pytest.raises((Trap, Rejected)):
+        BACKEND.run(plan, {"requests": reading}, {})
+    assert sum(read) < 20_000 if error == "trap" else sum(read) == 60
+
+
+def parts(counts: Compiled, path: Path) -> tuple[Plan, Reading, list[int]]:
+    """A plan of several workers, what reads the file, and how many rows it has read, part by part."""
     options = Options(workers=4, batch=16, bound=16, experiment={"gate": "open"})
     plan = BACKEND.plan(after(counts.graph, REGIONS, 4), Platform(4), options)
-    for _ in range(4):  # whether a worker sends rows behind the bad one depends on how far the others are
-        read: list[int] = []
-        source = open_source(
-            path,
-            counts.graph.queues["requests"].type,
-            name="requests",
-            on_error=Refusals(OnError()),
-            by="ts",
-        )
-        with pytest.raises((Trap, Rejected)):
-            BACKEND.run(plan, {"requests": Reading(source, read.append)}, {})
-        assert sum(read) < 20_000 if error == "trap" else sum(read) == 60
+    read: list[int] = []
+    kind = counts.graph.queues["requests"].type
+    source = open_source(path, kind, name="requests", on_error=Refusals(OnError()), by="ts")
+    return plan, Reading(source, read.append), read
+
+
+class Worker:
+    """Takes blocks one after another, in the order of the file, and goes on with them in any order."""
+
+    wanted = True
+
+    def __init__(self) -> None:
+        self.errors: list[Rejected] = []
+
+    def trapped(self, task: Task, trap: Trap) -> None:
+        raise NotImplementedError
+
+    def refused(self, error: Rejected) -> None:
+        self.errors.append(error)
+
+    def release(self, task: Task) -> None:
+        pass
+
+    def sending(self, turn: Turn, entries: Mapping[str, Out]) -> None:
+        pass
+
+
+@pytest.mark.usefixtures("small")
+def test_rows_that_are_parsed_before_a_bad_one_in_front_of_them_are_not_sent(
+    tmp_path: Path, counts: Compiled
+) -> None:
+    plan, reading, read = parts(counts, written(tmp_path / "requests.csv", {0: "x"}))
+    (task,) = assemble(plan, compiled(plan), {}, None, None, lambda: None).parsing
+    worker = Worker()
+    assert task.open({"requests": reading}, {})
+    taken = []
+    while task.step(worker) is Outcome.SPLIT:
+        block: Any = task.detached
+        taken.append((block.parse(), task.ticket))
+    assert len(taken) > 2
+    for parsed, ticket in reversed(taken):
+        assert not worker.errors
+        read_before: Any = SimpleNamespace(parse=lambda parsed=parsed: parsed)
+        task.work(read_before, ticket, worker)
+    task.shut()
+    assert [each.code for error in worker.errors for each in error.diagnostics] == ["data-missing-field"]
+    assert sum(read) == 0

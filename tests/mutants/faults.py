@@ -1303,7 +1303,7 @@ PASSES: Final = (
         "backends/multicore/parsing.py",
         "        if self._failure is not None:\n            return\n        rows",
         "        rows",
-        "tests/backends/test_multicore_parsing.py::test_nothing_behind_an_error_is_read_for_long[row]",
+        "tests/backends/test_multicore_parsing.py::test_rows_that_are_parsed_before_a_bad_one_in_front_of_them_are_not_sent",
     ),
     Mutant(
         "blocks-for-nobody",
