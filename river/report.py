@@ -31,10 +31,10 @@ class Report:
             self.found.append(found)
         return Failed()
 
-    def note(self, message: str) -> None:
+    def note(self, message: str, span: Span | None = None) -> None:
         """Adds a note to what was found last."""
         last = self.found[-1]
-        self.found[-1] = evolve(last, notes=(*last.notes, Note(message)))
+        self.found[-1] = evolve(last, notes=(*last.notes, Note(message, span)))
 
     def warn(self, code: str, message: str, span: Span | None, help_line: str | None = None) -> None:
         """Notes a warning."""

@@ -24,7 +24,7 @@ from river.lang import types as t
 from river.lang.operations import OPERATIONS
 from river.lang.parse import RESERVED
 from river.lang.scope import Declared
-from river.report import Report
+from river.report import Failed, Report
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -183,9 +183,8 @@ class _Checker:
     def struct(self, struct: c.Struct, code: BodyChecker) -> None:
         """One struct."""
         if struct.name in self.structs:
-            raise self.report.error(
-                "streamit-duplicate-name", f"there is already a struct `{struct.name}`", struct.span
-            )
+            first = next(each.span for each in self.ast.structs if each.name == struct.name)
+            raise self.twice(f"there is already a struct `{struct.name}`", struct.span, first)
         fields: list[tuple[str, ty.Type]] = []
         labels: list[str] = []
         for part in struct.fields:
@@ -197,6 +196,16 @@ class _Checker:
             raise self.report.error("streamit-type", f"`{struct.name}` has no parts", struct.span)
         self.structs[struct.name] = ty.Struct(struct.name, tuple(fields), tuple(labels))
 
+    def twice(self, message: str, span: Span | None, first: Span | None) -> Failed:
+        """A second declaration of a name, perhaps in another file."""
+        help_line: str | None = None
+        if span is not None and first is not None and span.source is not first.source:
+            same = span.source.name == first.source.name
+            help_line = f"give {'the file once' if same else 'one of the two files'}, or call one of the two otherwise"
+        found = self.report.error("streamit-duplicate-name", message, span, help_line)
+        self.report.note("here is the first one", first)
+        return found
+
     def introduce(self, ast: c.Stream, outer: BodyChecker) -> _Declared:
         """A stream's name and parameters, before its body is looked at."""
         name = ast.name
@@ -204,9 +213,8 @@ class _Checker:
             self.anonymous += 1
             name = f"{ast.kind}_{self.anonymous}"
         elif name in self.known:
-            raise self.report.error(
-                "streamit-duplicate-name", f"there is already a stream `{name}`", ast.name_span
-            )
+            first = self.known[name].ast.name_span
+            raise self.twice(f"there is already a stream `{name}`", ast.name_span, first)
         around = Surroundings(
             outer=outer.lookup,
             structs=self.structs,

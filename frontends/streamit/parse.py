@@ -46,11 +46,13 @@ _HABITS: Mapping[str, str] = MappingProxyType({
     "work(": "`work` has rates in place of parameters: `work pop 1 push 1 { ... }`",
     "work": "`work` stands in a filter: `add int->int filter { work pop 1 push 1 { ... } }`",
     "typedef": "write `struct Name { ... }`",
-    "const": "leave it out: what nothing changes is a constant",
-    "static": "leave it out: fields keep their values; constants for all streams are `static { int N = 8; }`",
-    **dict.fromkeys(("public", "private", "protected"), "leave it out: nothing else sees the fields of a filter"),
-    "final": "leave it out: what nothing changes is a constant",
-    "unsigned": "leave it out: an `int` has 32 bits, and what it counts wraps",
+    "const": "leave `const` out: what nothing changes is a constant",
+    "static": "leave `static` out: fields keep their values; constants for all streams are `static { int N = 8; }`",
+    **{word: f"leave `{word}` out: nothing else sees the fields of a filter" for word in ("public", "private", "protected")},
+    **dict.fromkeys(("break", "continue"), "there are no labels: put the loops into a function, and `return` from it"),
+    "Portal": "write `portal<F>`, with a small `p`",
+    "final": "leave `final` out: what nothing changes is a constant",
+    "unsigned": "leave `unsigned` out: an `int` has 32 bits, and what it counts wraps",
 })  # fmt: skip
 """What to write in place of what other languages have, by the word that it begins with."""
 _TYPES = frozenset({"int", "float", "double", "complex", "bit", "boolean", "void"})
@@ -65,6 +67,7 @@ _BEGINNINGS = frozenset({
 """Words with which statements begin, and nothing else that may stand behind an expression."""
 _BRACE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|[{}]', re.DOTALL)
 _STATEMENT = re.compile(r"[A-Za-z_}]")
+_PORTAL = re.compile(r"portal\s*<\s*\w+\s*>\s*\w+\s*\Z")
 _VECTOR = re.compile(r"\bfloat[234]\b")
 _LOADED = re.compile(r'\binit_array_1D_(?:int|float)\s*\(\s*"([^"\n]*)"')
 _SEED = re.compile(r"^#river seed (-?[0-9]+)$", re.MULTILINE)
@@ -109,6 +112,10 @@ def _explained(found: Diagnostic) -> Diagnostic:
         help_line = _HABITS["function" if called else "constant"]
     elif last == "work" and word in ("(", "{"):
         help_line = _HABITS["work("] if word == "(" else _HABITS["work"]
+    elif word == ":" and last:
+        help_line = _HABITS["break"]
+    elif word == "=" and _PORTAL.search(text, max(0, start - 200), start):
+        help_line = "a portal has no value: `portal<F> p;`"
     elif word in _SUFFIXES and start and text[start - 1].isdigit():
         help_line = "an `int` has no suffix; there are `1.5f` and `2i`"
     else:

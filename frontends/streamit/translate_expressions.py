@@ -14,7 +14,7 @@ from frontends.streamit import typed as ty
 from frontends.streamit.literals import known, literal, minus, number, plus, record, times, zero
 from frontends.streamit.trees import Usage, named, root, updated
 from river.classes import define, field
-from river.il.trees import fresh, walk
+from river.il.trees import binders, fresh, walk
 from river.lang import syntax as s
 from river.lang import types as t
 from river.lang.parse import RESERVED
@@ -29,6 +29,8 @@ INFIX = frozenset({
     "+", "-", "*", "/", "+%", "-%", "*%", "&", "|", "^", "<<", ">>", "==", "!=", "<", "<=", ">", ">=",
 })  # fmt: skip
 PREFIX = {"neg": "-", "neg%": "-%", "~": "~", "not": "not"}
+SAME_IN_64_BITS = frozenset({"f32", "string", "==", "!=", "<", "<=", ">", ">="})
+"""Operations that give the same for numbers of 32 bits and for the same numbers of 64."""
 
 
 class NotStatic(Exception):  # noqa: N818 - no error: the place of the next item must be counted at run time
@@ -85,7 +87,6 @@ class Asking:
 
 
 @define
-@define
 class ExpressionWriter:
     """The translation of the expressions of one body, of a handler or of a function, and what they need before them."""
 
@@ -110,9 +111,10 @@ class ExpressionWriter:
 
     # -- names and blocks
 
-    def unused(self, name: str) -> str:
-        """A name like `name` that nothing in sight bears."""
-        taken = self.setting.taken.union(RESERVED, *self.scopes)
+    def unused(self, name: str, later: Sequence[s.Stmt] = ()) -> str:
+        """A name like `name` that nothing in sight bears; `later`: what stands behind it, whose blocks may not hide it."""
+        inside = (binders(node) for stmt in later for node in walk(stmt))
+        taken = self.setting.taken.union(RESERVED, *self.scopes, *inside)
         found = fresh(name, taken)
         self.scopes[-1].add(found)
         return found
@@ -145,9 +147,9 @@ class ExpressionWriter:
             self.variable.add(name)
             self.put(s.VarDecl(name, kind, value, span=span))
 
-    def pin(self, value: s.Expr, type_: ty.Type) -> s.Expr:
-        """The value, kept as it is now."""
-        name = self.unused("t")
+    def pin(self, value: s.Expr, type_: ty.Type, later: Sequence[s.Stmt] = ()) -> s.Expr:
+        """The value, kept as it is before what comes `later`."""
+        name = self.unused("t", later)
         if has_array(type_):
             self.put(s.VarDecl(name, self.setting.type(type_), value, span=value.span))
         else:
@@ -254,7 +256,7 @@ class ExpressionWriter:
             if later:
                 del self.out[before:]
                 found = [
-                    old if i in places or self.stable(old) else self.pin(old, of.type)
+                    old if i in places or self.stable(old) else self.pin(old, of.type, later)
                     for i, (old, of) in enumerate(zip(found, values, strict=False))
                 ]
                 self.out += later
@@ -267,11 +269,10 @@ class ExpressionWriter:
         match value:
             case ty.Apply(t.I32, "abs", (inner,)):
                 operand = self.expr(inner)
-                simple = isinstance(operand, s.Name) or known(operand) is not None
-                operand = operand if simple else self.pin(operand, inner.type)
+                operand = operand if isinstance(operand, s.Name) else self.pin(operand, inner.type)
                 return s.Call("max", (operand, s.Unary("-%", operand, span=span)), span=span)
             case _:
-                args = self.numbers(value) or self.operands(value.args)
+                args = self.numbers(value) or self.typed_operands(value)
         if operation in self.setting.routines:
             return s.Call(self.setting.routines[operation], tuple(args), span=span)
         if operation in INFIX:
@@ -280,9 +281,17 @@ class ExpressionWriter:
             return s.Unary(PREFIX[operation], args[0], span=span)
         return s.Call(operation, tuple(args), span=span)
 
+    def typed_operands(self, value: ty.Apply) -> list[s.Expr]:
+        """Operands of an operation, one of them of a type that does not depend on what is wanted: else all would have 64 bits."""
+        args = self.operands(value.args)
+        if value.operation not in SAME_IN_64_BITS and args and all(map(loose, args)):
+            first = next((i for i, arg in enumerate(args) if isinstance(arg, s.IfExpr)), 0)
+            args[first] = self.pin(args[first], value.args[first].type)
+        return args
+
     def numbers(self, value: ty.Apply) -> list[s.Expr] | None:
         """Operands of a comparison or conversion as i64, where that is the same and shorter."""
-        if value.operation not in ("f32", "string", "==", "!=", "<", "<=", ">", ">="):
+        if value.operation not in SAME_IN_64_BITS:
             return None
         found = [self.widened(arg) for arg in value.args if arg.type == ty.INT]
         whole = [node for node in found if node is not None]
@@ -345,7 +354,7 @@ class ExpressionWriter:
         if before < len(self.out) and not self.stable(operand):
             later = self.out[before:]
             del self.out[before:]
-            operand = self.pin(operand, value.value.type)
+            operand = self.pin(operand, value.value.type, later)
             self.out += later
         old = self.pin(place, value.type) if used and value.after else place
         new = operand
@@ -505,7 +514,7 @@ class ExpressionWriter:
         changed = usage.changed((helper.body,))
         for i, arg in enumerate(value.args):
             own = i in helper.changes and i not in value.changes
-            if own or (isinstance(arg.type, ty.Vector) and named(root(arg)) in changed):
+            if own or (has_array(arg.type) and named(root(arg)) in changed):
                 args[i] = self.pin(args[i], arg.type)
         args += self.window(helper)
         args += [self.fields[name] for name in usage.touched((helper.body,))]
@@ -530,6 +539,19 @@ class ExpressionWriter:
         if pops:
             raise NotStatic
         return [s.Name(cursor.window), cursor.at]
+
+
+def loose(expr: s.Expr) -> bool:
+    """Whether it is numbers, or choices of such, whose type is what is wanted."""
+    match expr:
+        case s.Int() | s.Float():
+            return True
+        case s.Unary("-", inner):
+            return loose(inner)
+        case s.IfExpr(_, then, other):
+            return loose(then) and loose(other)
+        case _:
+            return False
 
 
 def kept(body: s.Node) -> frozenset[str]:

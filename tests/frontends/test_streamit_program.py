@@ -50,6 +50,16 @@ def test_several_files_are_one_program_in_any_order(tmp_path: Path) -> None:
     assert loaded.run({}, iterations=1)["stdout"].to_pylist() == [{"value": "7\n"}]
 
 
+def test_a_stream_that_stands_in_two_files_is_told_with_both(tmp_path: Path) -> None:
+    (tmp_path / "a.str").write_text("void->void pipeline P { add Source; add Show; }\n" + SHOW, "utf-8")
+    (tmp_path / "b.str").write_text(SOURCE + SHOW, "utf-8")
+    errors = run("a.str", "b.str", "--iterations", "1")[2]
+    assert "b.str:2:18: error[streamit-duplicate-name]" in errors
+    assert "a.str:2:18: note: here is the first one" in errors
+    assert "= help: give one of the two files, or" in errors
+    assert "= help: give the file once, or" in run("a.str", "a.str")[2]
+
+
 def test_other_languages_have_one_text(tmp_path: Path) -> None:
     for name in ("a.szl", "b.szl"):
         (tmp_path / name).write_text("n: table sum of int; emit n <- 1;", "utf-8")

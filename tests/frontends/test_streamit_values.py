@@ -117,6 +117,53 @@ def test_structs_with_arrays_are_values() -> None:
     assert output(text, [4, 7]) == [4, 0, 445, 7, 5, 778]
 
 
+def test_choices_between_numbers_have_32_bits() -> None:
+    text = """
+    int->int filter Choose {
+      work pop 1 push 8 {
+        boolean c = pop() > 0;
+        push((c ? 3000 : 1) * 1000000 < 0 ? 1 : 0);
+        push((c ? 2147483647 : 2) + (c ? 1 : 2) < 0 ? 1 : 0);
+        push((c ? 0.1 : 0.2) + (c ? 0.2 : 0.1) == 0.3 ? 1 : 0);
+        push((double) (c ? 0.1 : 0.2) > 0.1 ? 1 : 0);
+        push(abs(-2147483648) < 0 ? 1 : 0);
+        push(abs(c ? -3 : 4));
+        int s = 0;
+        for (int i = 0; i < ((c ? 123456789 : 25432) & 3); i++) s += i + 5;
+        push(s);
+        push((int) (1.0 * (c ? 5 : 4) / (c ? 2 : 3)));
+      }
+    }"""
+    assert output(text, [1, 0]) == [1, 1, 1, 1, 1, 3, 5, 2, 0, 0, 1, 1, 1, 4, 0, 1]
+
+
+def test_operands_keep_their_values_beside_branches_that_change_them() -> None:
+    text = """
+    int->int filter Count {
+      int n = 3;
+      int[2] a;
+      work pop 1 push 2 {
+        int x = pop();
+        push((n + x) * (x > 1 ? 2 : n--));
+        a[n = 1] = n * (x > 1 ? n++ : 5);
+        push(10 * a[1] + n);
+      }
+    }"""
+    assert output(text, [1, 2]) == [12, 101, 6, 11]
+
+
+def test_functions_that_change_a_field_are_given_it_as_it_was() -> None:
+    text = """
+    struct Cell { int[2] v; int n; }
+    int->int filter Count {
+      Cell cell;
+      Cell[2] cells;
+      int turn(Cell old, Cell other) { cell.v[1]++; cells[1].n = 5; return 100 * old.v[1] + 10 * cell.v[1] + other.n; }
+      work pop 1 push 2 { cell.v[1] = pop(); push(turn(cell, cells[1])); push(turn(cells[0], cell)); }
+    }"""
+    assert output(text, [2, 7]) == [230, 40, 785, 90]
+
+
 def test_arrays_and_structs_in_braces() -> None:
     h, expected, pair = [30, 20, 1], list[str](), list[float]()
     for n in range(6):
