@@ -164,8 +164,8 @@ def _written_out(expr: s.Argument) -> bool:
             return _written_out(value)
         case s.Binary(_, left, right):
             return _written_out(left) and _written_out(right)
-        case s.Call(_, args):
-            return bool(args) and all(map(_written_out, args))
+        case s.Call(name, args):  # of what may be no number, the type is an optional one wherever it stands
+            return bool(args) and not name.startswith("cql.try_") and all(map(_written_out, args))
         case _:
             return False
 

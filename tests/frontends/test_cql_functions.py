@@ -99,6 +99,7 @@ SAME = {
     "ifnull(qf, 1)": "ifnull(qf, 1)",
     "nullif(i, 7)": "nullif(i, 7)",
     "nullif(qi, i)": "nullif(qi, i)",
+    "i / nullif(try_cast(cast(-2 as string) as int), 0)": "i // nullif(try_cast(cast(-2 as varchar) as int), 0)",
     "greatest(i, qi, 2)": "greatest(i, qi, 2)",
     "least(f, qf)": "least(f, qf)",
     "least(k, qk, 'm')": "least(k, qk, 'm')",
