@@ -289,7 +289,7 @@ class _Run:
     _ended: bool = field(default=False, init=False)
     _halted: bool = field(default=False, init=False)
     _alone: bool = field(default=False, init=False)
-    _order: list[str] = field(factory=list[str], init=False)
+    _order: list[Any] = field(factory=list[Any], init=False)
     _columns: Mapping[str, tuple[str, ...]] = field(factory=dict[str, "tuple[str, ...]"], init=False)
     _tables: Any = field(default=None, init=False)
 

@@ -36,7 +36,7 @@ from river.driver import check_names, given_type, row_types, stamps, wholes
 from river.il.model import Stateless, instance_model
 from river.io import columnar
 from river.io.batches import Origin
-from river.io.schema import arrow, arrow_schema, columns
+from river.io.schema import arrow, columns
 from river.lang import types as t
 from river.lang.scope import show
 from river.platform import here
@@ -74,7 +74,7 @@ def frames(
 
 def streamed(
     graph: Graph, inputs: Mapping[str, Frame], order_by: Mapping[str, Sequence[str]]
-) -> tuple[Frame, Frame | None, list[str], dict[str, tuple[str, ...]]]:
+) -> tuple[Frame, Frame | None, list[Any], dict[str, tuple[str, ...]]]:
     """The rows of frames without end, and those of the others, tagged by input (`kernels.tagged`); what puts them in order.
 
     At last by which columns the rows of each input stand in that order, if Arrow can put them in it, too; else nothing.
@@ -102,20 +102,24 @@ def _portable(graph: Graph, externs: Mapping[str, Callable[..., Any]]) -> task.S
 
 @frozen
 class _Check:
-    """What must not be true of the column `seen`, and what ends the job where it is. `null`: it is that it has no value."""
+    """What must be true of the column `seen`, and what ends the job where it is not. `null`: so it does if there is no value."""
 
     seen: str
-    wrong: str
+    right: str
     refusal: str
     null: bool = False
 
     def holds(self, then: str) -> str:
         """A condition that ends the job or is what `then` says."""
-        return f"if({self.wrong}, {self.refusal}, {then})"
+        return f"if({self.right}, {then}, {self.refusal})"
 
     def present(self) -> str:
         """The column, of which Spark knows that it is never null."""
         return f"coalesce({self.seen}, {self.refusal})"
+
+    def shown(self) -> str:
+        """The column of a sum that has been checked, of which Spark can ask nothing before that: it asks for rows, too."""
+        return f"if({ROWS} > 0, {self.seen}, null)"
 
 
 @frozen
@@ -206,7 +210,7 @@ class _Door:
             (name,) = self.graph.inputs
             frame = self.plain(name)
             if self.graph.queues[name].by is not None:
-                frame = frame.sortWithinPartitions(*map(sql.name, self.order(name, output)))
+                frame = frame.sortWithinPartitions(*self.sorted_by(name, output))
             return _mapped(frame, partial(kernels.apart, text), schema)
         alone = without_others(self.graph, output) if output in self.graph.outputs else None
         found = None if alone is None else division(alone, output)
@@ -316,7 +320,7 @@ class _Door:
         """The rows of inputs, those with equal keys in one partition, in their order; with the last instant of all."""
         names = tuple(found.columns)
         if len(names) == 1:
-            frame, order = self.plain(names[0]), [sql.name(each) for each in self.order(names[0], output)]
+            frame, order = self.plain(names[0]), self.sorted_by(names[0], output)
             keys = [sql.name(column) for column in found.columns[names[0]]]
         else:
             frame, order = self.together(names, output, found.columns)
@@ -343,15 +347,13 @@ class _Door:
         """All rows of all inputs in one partition, one input after the other, each in its order."""
         if len(self.inputs) == 1:
             ((name, _),) = self.inputs.items()
-            return (
-                self.plain(name).repartition(1).sortWithinPartitions(*map(sql.name, self.order(name, output)))
-            )
+            return self.plain(name).repartition(1).sortWithinPartitions(*self.sorted_by(name, output))
         together, order = self.together(self.graph.inputs, output, {})
         return together.repartition(1).sortWithinPartitions(*order)
 
     def together(
         self, names: Sequence[str], output: str, keys: Mapping[str, Sequence[str]]
-    ) -> tuple[Frame, list[str]]:
+    ) -> tuple[Frame, list[Any]]:
         """The rows of inputs, with the number of the input and the columns `keys` of it; and what puts them in order."""
         return _union(self.tagged(names, keys)), self.tagged_order(names, output)
 
@@ -367,14 +369,47 @@ class _Door:
             tagged.append(self.plain(name).selectExpr(f"{number} as {NUMBER}", *rows))
         return tagged
 
-    def tagged_order(self, names: Sequence[str], output: str) -> list[str]:
+    def tagged_order(self, names: Sequence[str], output: str) -> list[Any]:
         """What puts such rows in order: one input after the other, each in its order. Raises: Rejected("spark-order")."""
         order = [
-            f"{NUMBER}_{n}.{sql.name(column)}"
+            each
             for n, name in enumerate(names)
-            for column in self.order(name, output)
+            for each in self.sorted_by(name, output, within=f"{NUMBER}_{n}.")
         ]
         return [NUMBER, *order]
+
+    def sorted_by(self, name: str, output: str, within: str = "") -> list[Any]:
+        """What Spark sorts the rows of an input by, which stand `within` a column: names of columns, and expressions for maps."""
+        frame = self.plain(name)
+        kinds = dict(frame.dtypes)
+        return [
+            _entries_in_order(f"{within}{sql.name(column)}", frame.schema[column].dataType)
+            if "map<" in kinds[column]
+            else f"{within}{sql.name(column)}"
+            for column in self.order(name, output)
+        ]
+
+
+def _entries_in_order(column: str, type_: Any) -> Any:
+    """What Spark sorts a column by in which there are maps, which have no order there: by their entries, in that of the keys."""
+    functions: Any = import_module("pyspark.sql.functions")
+    return functions.expr(_sortable(column, type_))
+
+
+def _sortable(place: str, type_: Any, depth: int = 0) -> str:
+    """An expression of Spark's for values, in which lists of entries stand for maps."""
+    each = f"river_each_{depth}"
+    match type_.typeName():
+        case "map":
+            value = _sortable(f"{each}.value", type_.valueType, depth + 1)
+            return f"array_sort(transform(map_entries({place}), {each} -> struct({each}.key, {value})))"
+        case "array":
+            return f"transform({place}, {each} -> {_sortable(each, type_.elementType, depth + 1)})"
+        case "struct":
+            fields = (_sortable(f"{place}.{sql.name(f.name)}", f.dataType, depth) for f in type_.fields)
+            return f"struct({', '.join([f'{place} is not null', *fields])})"
+        case _:
+            return place
 
 
 def _sorted_alike(field_: Any) -> bool:
@@ -437,7 +472,7 @@ def _related(frame: Frame, behind: Sequence[_Check], found: Relation) -> Frame:
             entries = grouped.agg(added) if added else grouped.count()
             # Rows are counted, so that no condition can be asked of them before they are summed.
             entries = _checked(entries, behind, f"{ROWS} > 0")
-            kept = {each.seen: each.present() for each in behind if each.null}
+            kept = {each.seen: each.shown() for each in behind if each.null}
             return entries.selectExpr(
                 *(f"{kept.get(text, text)} as {sql.name(column)}" for column, text in found.columns)
             )
@@ -470,15 +505,13 @@ def _check(name: str, column: str, type_: t.Type, seen: str, *, needed: bool) ->
     broken = _message(name, "data-utf8", f"field `{column}`: it is not valid UTF-8")
     missing = _message(name, "data-type", f"field `{column}`: is null, and `{show(type_)}` is not optional")
     match text, needed:
-        case True, True:  # of no text Spark does not know whether it is valid
+        case True, True:  # of no text Spark does not know whether it is valid, which is not to be true
             why = f"if({seen} is null, {missing}, {broken})"
-            return _Check(
-                seen, f"coalesce(not is_valid_utf8({seen}), true)", f"raise_error({why})", null=True
-            )
+            return _Check(seen, f"is_valid_utf8({seen})", f"raise_error({why})", null=True)
         case True, False:
-            return _Check(seen, f"not is_valid_utf8({seen})", f"raise_error({broken})")
+            return _Check(seen, f"coalesce(is_valid_utf8({seen}), true)", f"raise_error({broken})")
         case False, True:
-            return _Check(seen, f"{seen} is null", f"raise_error({missing})", null=True)
+            return _Check(seen, f"{seen} is not null", f"raise_error({missing})", null=True)
         case _:
             return None
 
@@ -497,7 +530,7 @@ _NARROWER: Final[dict[t.Type, tuple[str, ...]]] = {
 
 def frame_schema(type_: t.Type) -> Any:
     """The columns of rows of a type, as Spark has them."""
-    return _types().from_arrow_schema(arrow_schema(kernels.spoken(type_)))
+    return _types().from_arrow_schema(kernels.spoken_schema(type_))
 
 
 def _columns(frame: Frame) -> Any:

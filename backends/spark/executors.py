@@ -14,6 +14,9 @@ from backends.spark import look
 from river.diagnostics import Diagnostic, Note, Rejected
 
 SAY: Final = "say which Python has it there: `--spark-conf spark.pyspark.python=/path/to/python3`"
+SAY_HERE: Final = (
+    "or name the one that has it before the session starts: `os.environ['PYSPARK_PYTHON'] = sys.executable`"
+)
 SEND_CONNECT: Final = (
     "`--spark-conf spark.archives=river.tar.gz#river --spark-conf spark.pyspark.python=./river/bin/python`,"
     " with the archive that `river submit --package FOLDER` makes"
@@ -37,10 +40,10 @@ def see(session: Any, *, remote: bool = False) -> None:
         ((text,),) = session.range(0, 1, 1, 1).select(told("id")).collect()
     except Exception as error:
         message = "the executors of Spark cannot run Python as River needs it"
-        raise Rejected([_cannot(message, _last(error), remote=remote)]) from error
+        raise Rejected([_cannot(message, _ways(remote=remote), _last(error))]) from error
     finally:
         pickling.unregister_pickle_by_value(look)
-    _judge(text, remote=remote)
+    _judge(text, _ways(remote=remote))
 
 
 def see_here(session: Any) -> None:
@@ -49,7 +52,7 @@ def see_here(session: Any) -> None:
     Raises: Rejected("spark-no-river").
     """
     if (python := _another(session)) is not None:
-        _judge(_told_by(python), remote=False)
+        _judge(_told_by(python), SAY_HERE)
 
 
 def runs_here(session: Any) -> bool:
@@ -73,29 +76,33 @@ def _told_by(python: str) -> str:
         done = subprocess.run([python, "-c", script], capture_output=True, text=True, check=True)  # noqa: S603 - Spark runs it
     except (OSError, subprocess.CalledProcessError) as error:
         message = f"the executors of Spark run `{python}`, which does not run"
-        raise Rejected([_cannot(message, str(error), remote=False)]) from error
+        raise Rejected([_cannot(message, SAY_HERE, str(error))]) from error
     return done.stdout
 
 
-def _judge(text: str, *, remote: bool) -> None:
-    """Whether a Python that tells this can run programs. Raises: Rejected("spark-no-river")."""
+def _judge(text: str, ways: str) -> None:
+    """Whether a Python that tells this can run programs; `ways` to have one that can. Raises: Rejected("spark-no-river")."""
     python, missing, release = text.split("\n")
     if missing:
         names = ", ".join(f"`{name}`" for name in missing.split())
         message = f"the executors of Spark run `{python}`, which cannot run River"
-        raise Rejected([_cannot(message, f"it has no {names}", remote=remote)])
+        raise Rejected([_cannot(message, ways, f"it has no {names}")])
     if not release:
         message = f"the executors of Spark run `{python}`, which has River's files without their metadata"
         note = "a zip file of River needs the folder `river_streams-*.dist-info` beside its packages"
-        raise Rejected([_cannot(message, note, remote=remote)])
+        raise Rejected([_cannot(message, ways, note)])
     if (here := _release()) and release != here:
         message = f"the executors of Spark run `{python}`, which has River {release}; here is {here}"
-        raise Rejected([_cannot(message, remote=remote)])
+        raise Rejected([_cannot(message, ways)])
 
 
-def _cannot(message: str, note: str = "", *, remote: bool) -> Diagnostic:
-    send = SEND_CONNECT if remote else "`river submit`"
-    help_ = f"install `river-streams[spark]` of this version for that Python, {SAY}, or send it along: {send}"
+def _ways(*, remote: bool) -> str:
+    """How the executors of a run get a Python that has River; `remote`: of a server of Spark Connect."""
+    return f"{SAY}, or send it along: {SEND_CONNECT if remote else '`river submit`'}"
+
+
+def _cannot(message: str, ways: str, note: str = "") -> Diagnostic:
+    help_ = f"install `river-streams[spark]` of this version for that Python, {ways}"
     return Diagnostic("spark-no-river", message, notes=(Note(note),) if note else (), help=help_)
 
 

@@ -29,7 +29,7 @@ from backends.spark.task import ShippedProgram, Task, verified
 from backends.spark.worker import Chain
 from river.backend import BATCH, Options
 from river.classes import evolve, frozen
-from river.diagnostics import Rejected
+from river.diagnostics import Diagnostic, Rejected
 from river.driver import Compiled, Job, execute, given_type, trap_diagnostic, traps_told, wholes
 from river.il.combine import combining, start
 from river.il.partial import Partial, partial
@@ -171,11 +171,19 @@ def tagged(graph: Graph, batches: Iterable[Any], names: Sequence[str] | None = N
 
 
 def readable(graph: Graph, name: str, table: Any) -> Any:
-    """A table with numbers of 64 bits where Spark has decimals for want of such without sign."""
-    fields = dict(columns(given_type(graph, name)))
+    """A table with numbers of 64 bits where Spark has decimals for want of such without sign. Raises: Rejected("data-range")."""
+    pa, fields = arrow(), dict(columns(given_type(graph, name)))
     for at, column in enumerate(table.column_names):
-        if column in fields and _signed(fields[column]) != fields[column]:
-            table = table.set_column(at, column, table.column(at).cast(arrow_type(growable(fields[column]))))
+        if column not in fields or _signed(fields[column]) == fields[column]:
+            continue
+        wanted = arrow_type(_nullable(growable(fields[column])))
+        try:
+            table = table.set_column(at, column, table.column(at).cast(wanted))
+        except pa.ArrowInvalid as error:
+            if "decimal" not in str(table.column(at).type):
+                continue  # numbers with a sign, of which who reads them says what is wrong
+            message = f"field `{column}`: a number is out of the range of `u64`"
+            raise Rejected([Diagnostic("data-range", message, place=f"input `{name}`")]) from error
     return table
 
 
@@ -246,11 +254,42 @@ def ready(program: ShippedProgram) -> Compiled:
 
 def told(type_: t.Type, table: Any) -> Iterator[Any]:
     """Rows of a type as batches of Spark's columns."""
-    schema = arrow_schema(spoken(type_))
+    schema = spoken_schema(type_)
     if not isinstance(type_, t.Record):
         table = table.rename_columns(schema.names)
     if table.num_rows:
         yield from table.cast(schema).to_batches()
+
+
+def spoken_schema(type_: t.Type) -> Any:
+    """The columns of rows of a type in Spark's words, as Arrow has them."""
+    return arrow_schema(_nullable(spoken(type_)))
+
+
+def _nullable(type_: t.Type, *, within: bool = False) -> t.Type:
+    """A type in which each field of a record that may be missing, `within` which it stands, may be missing, too.
+
+    Arrow does not cast a column where records are missing whose fields must be there, and PySpark's `toArrow` casts.
+    """
+    match type_:
+        case t.Optional(inner):
+            return t.Optional(_nullable(inner, within=True))
+        case t.Record(fields):
+            return t.Record(tuple((name, _field(each, within=within)) for name, each in fields))
+        case t.Tuple(items):
+            return t.Tuple(tuple(_field(each, within=within) for each in items))
+        case t.List(item):
+            return t.List(_nullable(item))
+        case t.Map(key, value):
+            return t.Map(key, _nullable(value))
+        case _:
+            return type_
+
+
+def _field(type_: t.Type, *, within: bool) -> t.Type:
+    """The type of a field. Nothing is null already."""
+    found = _nullable(type_, within=within)
+    return t.Optional(found) if within and found != t.UNIT and not isinstance(found, t.Optional) else found
 
 
 def spoken(type_: t.Type) -> t.Type:

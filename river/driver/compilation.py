@@ -17,6 +17,7 @@ from river.backend import Options
 from river.classes import evolve, field, frozen
 from river.diagnostics import Diagnostic, Rejected, closest
 from river.driver.execution import execute
+from river.driver.inputs import read_by
 from river.driver.job import Inputs, Job, Results, columns_of
 from river.driver.libraries import library
 from river.driver.outputs import row_types
@@ -233,14 +234,16 @@ class Compiled:
 
         A DataFrame has no order. Where the result depends on it, rows come in that of the input's time stamp, then of the
         columns that `order_by` names for the input, then of all columns. Outputs are bags of rows. Numbers without sign
-        are `decimal(20,0)` there. `externs`: functions for `extern python`, which executors must be able to import.
+        are `decimal(20,0)` there. `externs`: functions for `extern python`, which executors must be able to import. What is
+        given for an input that no query uses is not looked at.
 
         Raises: Rejected("spark-order") where there is neither time stamp nor `order_by`; for columns that do not fit; for
             programs that executors cannot run. What is wrong with rows is raised by Spark, with the diagnostic in its text.
         """
         spark: Any = plugins.backend("spark")
         graph = self.tuned(spark.passes).graph
-        return spark.frames(graph, inputs, order_by=columns_of(order_by), externs=externs or {})
+        order = read_by(self, columns_of(order_by))
+        return spark.frames(graph, read_by(self, inputs), order_by=order, externs=externs or {})
 
     def write_stream(
         self,

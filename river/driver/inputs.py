@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from river.classes import define, evolve, field
 from river.diagnostics import Diagnostic, Rejected, closest
@@ -14,7 +14,7 @@ from river.lang.scope import show
 from river.lang.types import UNIT, List, Record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from river.backend import Backend, Items
     from river.driver.compilation import Compiled
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from river.io.errors import Refusals
     from river.io.live import Arriving, Live
     from river.lang.types import Type
+
+Given = TypeVar("Given")
 
 CLOCK = "clock"
 """The input, of type unit, whose items are the iterations of a program that makes its own items (il.md P9)."""
@@ -62,11 +64,15 @@ def check_names(what: str, way: str, known: Iterable[str], given: Iterable[str],
 
 
 def read_of(compiled: Compiled, job: Job) -> Job:
-    """The job without data of inputs that the program declares and nothing in it reads: a warning has told of them."""
+    """The job without what is given for inputs that the program declares and nothing in it reads."""
+    inputs, order_by = read_by(compiled, job.inputs), read_by(compiled, job.order_by)
+    return evolve(job, inputs=inputs, order_by=order_by)
+
+
+def read_by(compiled: Compiled, given: Mapping[str, Given]) -> Mapping[str, Given]:
+    """Of what is given for inputs that for those which something in the program reads: a warning has told of the others."""
     unread = {each.unread for each in compiled.warnings}
-    if unread.isdisjoint(job.inputs):
-        return job
-    return evolve(job, inputs={name: spec for name, spec in job.inputs.items() if name not in unread})
+    return {name: each for name, each in given.items() if name not in unread}
 
 
 def given_inputs(graph: Graph, job: Job) -> Inputs:

@@ -886,6 +886,66 @@ def in_any_order(rows: list[dict[str, Any]]) -> list[str]:
     return sorted(map(str, told))
 
 
+NESTED = """river 1;
+type R = {ts: i64, m: map<string, i64?>?, l: list<map<string, i64>>, r: {m: map<string, i64>, a: i64}?};
+type N = {n: i64, r: R?};
+input a: R by ts; output o: N;
+var $n: i64 = 0;
+operator number(x: R by ts; $n: i64) -> (y: N) { on x(r) { $n = $n + 1; emit y {n: $n, r: r}; } }
+(o, $n) <- number(a, $n);
+"""
+
+
+def test_rows_stand_in_the_order_of_maps_and_records_may_be_missing(users: Any) -> None:
+    """Spark has no order of maps: that of their entries is taken, however the rows are partitioned."""
+    program = river.compile(NESTED, "river")
+    maps: list[Any] = [None, {}, {"a": None}, {"a": 1}, {"a": 1, "b": 0}, {"b": -1}]
+    lists: list[Any] = [[], [{}], [{"k": 1}], [{"k": 2}, {}]]
+    records: list[Any] = [None, {"m": {}, "a": 2}, {"m": {"x": 0}, "a": 1}]
+    rows = [{"ts": 1, "m": m, "l": l, "r": r} for m in maps for l in lists for r in records]
+    kind = "ts long, m map<string, long>, l array<map<string, long>>, r struct<m map<string, long>, a long>"
+    for other, count in ((False, 1), (True, 3)):
+        given = rows
+        if other:
+            given = [{**row, "m": row["m"] and dict(reversed(row["m"].items()))} for row in rows[::-1]]
+        frame = users.createDataFrame(given, kind).repartition(count)
+        found = program.on_spark({"a": frame})["o"].toArrow().to_pylist()
+        assert [row["n"] for row in found] == [*range(1, len(rows) + 1)]
+        assert [
+            {
+                name: dict(each) if name == "m" and each is not None else each
+                for name, each in row["r"].items()
+            }
+            for row in found
+        ] == [
+            {name: dict(each) if name == "m" and each is not None else each for name, each in row.items()}
+            for row in users.createDataFrame(rows, kind).toArrow().to_pylist()
+        ]
+
+
+UNSIGNED = """river 1;
+type R = {v: u64};
+input a: R; output o: R;
+operator same(x: R) -> (y: R) { on x(r) { emit y r; } }
+(o) <- same(a);
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"),
+    [("-1", "decimal(20, 0)"), ("-1", "bigint"), ("18446744073709551616", "decimal(20, 0)")],
+)
+def test_a_number_that_has_a_sign_or_is_too_large_is_told_of(number: str, kind: str, users: Any) -> None:
+    program = river.compile(UNSIGNED, "river")
+    good, wrong = (
+        users.sql(f"select cast('{each}' as {type_}) as v")
+        for each, type_ in (("18446744073709551615", "decimal(20, 0)"), (number, kind))
+    )
+    assert [row.v for row in program.on_spark({"a": good})["o"].collect()] == [2**64 - 1]
+    with pytest.raises(Exception, match=r"error\[data-range\]: field `v`"):
+        program.on_spark({"a": wrong})["o"].collect()
+
+
 DATED = """
 a: {ts: time; k: int; at: time} stream by ts;
 b: {ts: time; k: int; at: time} stream by ts;

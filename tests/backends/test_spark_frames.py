@@ -534,6 +534,17 @@ def test_what_does_not_fit_is_told_before_any_job(
     assert (found.code, said in found.message) == (code, True), found.message
 
 
+def test_a_frame_of_an_input_that_no_query_uses_is_not_looked_at() -> None:
+    """As data are not read that are given for it to a run; nor what is said of its order."""
+    text = "s: {ts: int; a: int} stream by ts; t: {ts: int; b: int} stream by ts; v: stream = select istream a from s[now];"
+    program = river.compile(text, "cql")
+    given = {"s": dealt(pa.table({"ts": [1], "a": [2]}), 1, Random(0)), "t": None}
+    found = program.on_spark(given, order_by={"t": ["b"]})
+    assert found["v"].rows() == [{"ts": 1, "a": 2}]
+    rows = {"s": [(1, 2)], "t": "there/is/no/such/folder/"}
+    assert program.run(rows, order_by={"t": ["b"]}, backend="reference")["v"].num_rows == 1
+
+
 def test_an_order_that_is_missing_is_asked_for() -> None:
     text = HEAD + "input a: R; output o: R; var $t: i64 = 0; (o, $t) <- total(a, $t);"
     table = pa.table({"k": [1], "s": ["a"], "v": [1]})

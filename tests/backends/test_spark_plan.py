@@ -450,7 +450,9 @@ def test_another_python_of_threads_is_looked_at(tmp_path: Path) -> None:
     for python, told in ((bare, "which cannot run River"), (tmp_path / "none", "which does not run")):
         with pytest.raises(Rejected, match=told) as refused:
             executors.see_here(made(str(python)))
-        assert refused.value.diagnostics[0].code == "spark-no-river"
+        (found,) = refused.value.diagnostics
+        assert found.code == "spark-no-river"
+        assert "PYSPARK_PYTHON" in (found.help or "")  # for the session is there, and takes no settings
 
 
 def test_what_is_told_of_a_python_that_can() -> None:
