@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import sys
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -28,17 +26,10 @@ from river.lang.values import Mark
 from river.platform import Platform
 from river.source import Source
 from river.testing import seeds
+from tests.oracles import cql_bag as bags
 
 if TYPE_CHECKING:
     from random import Random
-
-_SPEC = importlib.util.spec_from_file_location(
-    "cql_bag_of_queries", Path(__file__).parents[1] / "oracles" / "cql_bag.py"
-)
-assert _SPEC is not None
-assert _SPEC.loader is not None
-bags = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(bags)
 
 LIBRARY = Library.of({"cql": FRONTEND.templates})
 INPUTS = """

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,15 +10,7 @@ import river
 from frontends.streamit import FRONTEND, windows
 from river.source import Source
 from river.testing.seeds import chance
-
-_SPEC = importlib.util.spec_from_file_location(
-    "streamit_direct", Path(__file__).parents[1] / "oracles" / "streamit_direct.py"
-)
-assert _SPEC is not None
-assert _SPEC.loader is not None
-direct = importlib.util.module_from_spec(_SPEC)
-sys.modules["streamit_direct"] = direct  # its classes look their module up
-_SPEC.loader.exec_module(direct)
+from tests.oracles import streamit_direct as direct
 
 ITEMS = [3, -1, 4, 1, -5, 9, 2, 6, -5, 3, 5, 8, -9, 7, 9, 3, 2, 3, -8, 4, 6]
 

@@ -7,11 +7,9 @@ depend on the order of rows, so there the floats are dyadic and all sums exact; 
 
 from __future__ import annotations
 
-import importlib.util
 import math
 import re
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -28,17 +26,10 @@ from river.il.templates import Library
 from river.il.verify import verify
 from river.lang.values import NAN, Mark
 from river.source import Source
+from tests.oracles import cql_bag as bags
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-_SPEC = importlib.util.spec_from_file_location(
-    "cql_bag", Path(__file__).parents[1] / "oracles" / "cql_bag.py"
-)
-assert _SPEC is not None
-assert _SPEC.loader is not None
-bags = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(bags)
 
 LIBRARY = Library.of({"cql": FRONTEND.templates})
 LAST = 6  # of the instants of the data: few, and few values, so that rows meet

@@ -6,10 +6,8 @@ missing parts, so that many values are undefined.
 
 from __future__ import annotations
 
-import importlib.util
 import math
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,17 +19,10 @@ import river
 from frontends.sawzall import FRONTEND
 from river.nesting import more_room
 from river.source import Source
+from tests.oracles import sawzall_direct as direct
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-_spec = importlib.util.spec_from_file_location(
-    "sawzall_direct", Path(__file__).parents[1] / "oracles" / "sawzall_direct.py"
-)
-assert _spec is not None
-assert _spec.loader is not None
-direct = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(direct)
 
 RECORD = """
 r: {i: int, j: int, u: uint, f: float, s: string, a: array of int, m: map [string] of int, o: int?} = input;

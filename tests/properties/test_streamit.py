@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
-import sys
 from functools import partial
 from math import lcm
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,15 +22,7 @@ from river.il.observe import Observation, observe
 from river.il.parse import parse
 from river.il.pretty import pretty
 from river.source import Source
-
-_SPEC = importlib.util.spec_from_file_location(
-    "streamit_direct", Path(__file__).parents[1] / "oracles" / "streamit_direct.py"
-)
-assert _SPEC is not None
-assert _SPEC.loader is not None
-direct = importlib.util.module_from_spec(_SPEC)
-sys.modules["streamit_direct"] = direct  # its classes look their module up
-_SPEC.loader.exec_module(direct)
+from tests.oracles import streamit_direct as direct
 
 Draw = "Callable[[st.SearchStrategy[Any]], Any]"
 
