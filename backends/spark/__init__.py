@@ -5,7 +5,7 @@ Where executors can read the inputs, `ways` says how they run the program over `
 processes, `marshal` is the form in which elements travel, `lower` makes Spark transformations of stages, and `run` executes a
 plan; `java` and `session` find what Spark needs. `door` is for programs over DataFrames,
 `addresses` for what Spark alone reaches. A run that follows folders is `continuous`: each `epoch` of it is a task, or several
-`channels` of keys are, and has been if `manifests` say so.
+`channels` of keys are, which `errands` tell what to do, and has been if `manifests` say so.
 
 Paper: River §2.4, §4.6 (the platform is chosen late); Auto-parallelizing §4 (keyed regions).
 """

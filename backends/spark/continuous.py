@@ -22,7 +22,8 @@ from backends.spark import parts as small
 from backends.spark import task
 from backends.spark.channels import EACH, GROUPS, read_groups, united
 from backends.spark.door import streamed
-from backends.spark.epoch import EpochErrand, EpochTelling, drop, heard, of_shares, together, told
+from backends.spark.epoch import drop, of_shares
+from backends.spark.errands import EpochErrand, EpochTelling, heard, together, told
 from backends.spark.jobs import EXCHANGE, TOLD, tellings, tellings_of_channels, told_by
 from backends.spark.keys import Partitioning
 from backends.spark.lower import by_channel

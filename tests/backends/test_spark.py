@@ -53,7 +53,7 @@ from tests.properties.test_catalogue import DRAWN, computes, explored
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from backends.spark.epoch import EpochErrand
+    from backends.spark.errands import EpochErrand
     from river.testing.program_strategies import ProgramCase
 
 pytestmark = [

@@ -17,7 +17,7 @@ pytest.importorskip("pyspark", reason="the extra `spark` is not installed")
 pytest.importorskip("pandas", reason="the extra `spark` is not installed")
 
 import river
-from backends.spark import continuous, epoch, manifests
+from backends.spark import continuous, epoch, errands, manifests
 from river.diagnostics import Rejected
 from river.driver import row_types
 from river.il.observe import observed_variables
@@ -970,7 +970,7 @@ def test_what_a_task_tells_survives_the_way() -> None:
 
     span = Span(Source("p", "a text"), 0, 1)
     found = Diagnostic("c", "m", span, Severity.WARNING, (Note("n", span), Note("o")), "h", "p")
-    assert epoch.heard(json.loads(json.dumps(epoch.told(found)))) == found
+    assert errands.heard(json.loads(json.dumps(errands.told(found)))) == found
 
 
 def test_streams_that_are_none_are_refused(tmp_path: Path) -> None:
