@@ -183,8 +183,8 @@ def formatted(checker: Expressions, part: str, node: z.Expr) -> z.Expr:
     if verb in NUMERALS and part not in ("%d", "%i"):
         form = form_of(part, node.type)
         if form is None:
-            hint = "`0%o` writes the zero in front" if verb == "o" else "leave `#` out"
-            raise checker.error("sawzall-format", f"`{part}` is no place for a value", arg.span, hint)
+            message = f"`{part}` is no place for a value"
+            raise checker.error("sawzall-format", message, arg.span, "leave `#` out")
         return z.Apply(t.STRING, "format number", (z.Constant(t.STRING, form), node), span=arg.span)
     match verb:
         case "s":

@@ -200,7 +200,7 @@ def test_whole_programs(text: str, codes: list[str]) -> None:
             "give the value a name, `of v: {...}`, and write `v.s`",
         ),
         ('q: table collection of u: { s: string } format("%s", s);', "write `u.s`"),
-        ('x := format("%#o", 3);', "`0%o` writes the zero in front"),
+        ('x := format("%#d", 3);', "leave `#` out"),
         ('b := B"a"; x := b.n;', "bytes that are a message are read by its type: `T(b)`"),
         (
             "x: int = null;",

@@ -63,6 +63,8 @@ Case = (
 CASES: list[Case] = [
     ("format", (STRING, I64), ("%05d", -42), "-0042"),
     ("format", (STRING, F64), ("%8.3f", 2.5), "   2.500"), ("format", (STRING, U64), ("%#x", 255), "0xff"),
+    ("format", (STRING, I64), ("%#x", 0), "0"), ("format", (STRING, I64), ("%#5o", 8), "  010"),
+    ("format", (STRING, I64), ("%#.0o", 0), "0"), ("format", (STRING, I64), ("%+.0d", 0), "+"),
     ("parse_utf8", (BYTES,), (b"\xc3\xa9",), "\u00e9"), ("parse_utf8", (BYTES,), (b"\xc3",), None),
     ("+", (I64, I64), (2, 3), 5), ("+", (I64, I64), (MAX, -1), MAX - 1), ("+", (F64, F64),
     (0.1, 0.2), 0.30000000000000004),

@@ -92,7 +92,7 @@ def form_of(form: str, type_: t.Type) -> str | None:
     if found is None:
         return None
     flags, width, precision, verb = found[1], found[2], found[3] or "", found[4]
-    if (verb in "diouxX") != (type_ != t.F64) or ("#" in flags and verb in "diou"):
+    if (verb in "diouxX") != (type_ != t.F64) or ("#" in flags and verb in "diu"):
         return None
     dropped = {"0" if verb in "diouxX" and precision else "", "0" if "-" in flags else ""}
     dropped |= {" ", "+"} if verb in "ouxX" else {" "} if "+" in flags else set()
@@ -108,6 +108,23 @@ def _format_rule(types: Known, _wanted: t.Type | None) -> Signature | None:
             return None
 
 
+def _whole(form: str, value: int) -> str:
+    """A whole number in a form of C's, which Python's has otherwise: 0 in no digits, and in `%#x` and `%#o`."""
+    found = _FORM.fullmatch(form)
+    assert found is not None
+    flags, width, precision, verb = found[1], int(found[2] or "0"), found[3], found[4]
+    sign = "-" if value < 0 else "+" if "+" in flags else " " if " " in flags else ""
+    digits = "" if value == 0 and precision in (".", ".0") else f"%{precision or ''}{verb}" % abs(value)
+    if "#" in flags and verb == "o" and not digits.startswith("0"):
+        digits = "0" + digits
+    elif "#" in flags and verb in "xX" and value:
+        sign = "0" + verb
+    if "0" in flags:
+        digits = digits.rjust(width - len(sign), "0")
+    text = sign + digits
+    return text.ljust(width) if "-" in flags else text.rjust(width)
+
+
 def _format(types: Types, _result: t.Type) -> Callable[..., str]:
     def made(form: str, value: float) -> str:
         known = form_of(form, types[1])
@@ -115,7 +132,9 @@ def _format(types: Types, _result: t.Type) -> Callable[..., str]:
             raise TrapSignal("conversion-range", form)
         if isinstance(value, int) and known[-1] in "ouxX":
             value &= (1 << 64) - 1
-        if isinstance(value, float) and not math.isfinite(value):
+        if isinstance(value, int):
+            return _whole(known, value)
+        if not math.isfinite(value):
             known = "%" + known[1:].replace("0", "", 1) if known[1:].lstrip("-+ #").startswith("0") else known
         return known % value
 
