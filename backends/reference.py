@@ -158,7 +158,7 @@ def _trap(graph: Graph, queue: str, head: Any, fault: Fault) -> Trap:
     if not isinstance(found, Trap):
         _, site, code, _ = cast("tuple[str, int | None, str, Any]", fault.info)  # as `erase` makes them
         found = Trap(code, (), operator.name, site, operator.span)
-    found.placed(operator.span)
+    found.placed(operator)
     if not isinstance(head, Mark):
         found.item = graph.queues[queue].type, head
     found.happened(graph.instances[end.instance].use.within)

@@ -153,7 +153,7 @@ class Instance:
         try:
             left = self.work(limit)
         except Trap as trap:
-            trap.placed(self.operator.span)
+            trap.placed(self.operator)
             raise
         finally:
             self.settle()
@@ -203,7 +203,7 @@ class Instance:
                 self._careful(fire, rest)
             except Trap as trap:
                 self.fired += left - length_hint(rest) - 1
-                trap.placed(self.operator.span)
+                trap.placed(self.operator)
                 if type_ is not None:
                     trap.item = type_, arguments[len(arguments) - length_hint(rest) - 1]
                 if self._report is None or not own(trap):

@@ -428,5 +428,5 @@ def make(setting: Setting, native: NativeOperator) -> Machine:
 def told(operator: typed.Operator, found: NativeTrap) -> Trap:
     """The trap that machine code tells of."""
     trap = explained(operator, found)
-    trap.placed(operator.span)
+    trap.placed(operator)
     return trap

@@ -112,7 +112,8 @@ def compute(op: typed.Operator, index: int, *, debug: bool = False) -> Batch | R
     try:
         fired = _fired(native, asked)
     except Trap as trap:
-        trap.placed(const.span or op.span)
+        trap.span = trap.span or const.span
+        trap.placed(op)
         raise
     if fired.trap is not None:
         return Reason(f"the constant `{const.name}` traps", const.span)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from frontends.sql import casts, choices, days, json_paths, lists, operators, times
 from frontends.sql.absent import ABSENT
@@ -19,6 +19,7 @@ from river.lang.operations import OPERATIONS
 
 if TYPE_CHECKING:
     from frontends.sql.expressions import RowExpressions
+    from river.source import Span
 
 EXTERN = "extern."
 """What stands before the names of functions that the user writes in another language; their types are in the scope."""
@@ -104,9 +105,22 @@ def _from_table(
             raise over.report.error(
                 "sql-function-operands", message, args[i].span, f"it is {called.signature}"
             )
+        if kind == "pattern":
+            _readable(over, cast("s.String", one.expr).value, args[i].span)
         fitted.append(one)
     kind = strip(fitted[0].type) if fitted else t.UNIT
     return over.lifted(tuple(fitted), lambda parts: evolve(called.make(parts, kind), span=expr.span), expr)
+
+
+def _readable(over: RowExpressions, pattern: str, span: Span | None) -> None:
+    """Says of a pattern that is written out what is wrong with it."""
+    from river.lang.patterns import BadPattern, compile_pattern
+
+    try:
+        compile_pattern(pattern)
+    except BadPattern as bad:
+        help_line = r"patterns have RE2's syntax; a character stands for itself behind `\`, as in `\(`"
+        raise over.report.error("sql-pattern", f"this is no pattern: {bad}", span, help_line) from None
 
 
 def _operation(over: RowExpressions, args: tuple[s.Expr, ...], expr: s.Call) -> Found:

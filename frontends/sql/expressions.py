@@ -163,7 +163,8 @@ class RowExpressions:
                 if any(isinstance(arg, s.Lambda) for arg in args):
                     message = f"`{function}` takes a function, which cannot stand in a query"
                     raise self.report.error("sql-expression", message, expr.span)
-                return calls.call(self, function, cast("tuple[s.Expr, ...]", args), expr)
+                found = calls.call(self, function, cast("tuple[s.Expr, ...]", args), expr)
+                return evolve(found, expr=_placed(found.expr, expr.span))
             case _:
                 return self.typed(rebuild(expr, self.inner))
 
@@ -275,12 +276,44 @@ class RowExpressions:
                 return s.IsNone(value, span=span), s.Force(value, span=span)
 
 
-_OPERATORS = {"==": "=", "!=": "<>"}
+def _placed(expr: s.Expr, span: Span | None) -> s.Expr:
+    """What a call was written out as, with the place of the call: a trap in it stands there."""
+
+    def rewrite(node: s.Node) -> s.Node:
+        if node.span is not None and node.span != span:
+            return node  # an operand, which has its own place
+        node = rebuild(node, rewrite)
+        return node if node.span is not None else evolve(node, span=span)
+
+    return cast("s.Expr", rewrite(expr))
+
+
+_OPERATORS = {"==": "=", "!=": "<>", "rem.trunc": "%", "div.trunc": "/"}
+_MEANT = {
+    "count": ("`count`", "it is of one column, or of rows: `count(*)`"),
+    "coalesce": ("`coalesce`", "all operands are of one type: convert some, as in `cast(x as string)`"),
+    "not": ("`not`", "it is of a condition, as in `not (x > 3)`"),
+    "neg": ("`-`", "it is of a number; a text is one by `cast(x as int)`"),
+    "sqlmax": ("`greatest`", "all operands are of one type: convert some, as in `cast(x as string)`"),
+    "sqlmin": ("`least`", "all operands are of one type: convert some, as in `cast(x as string)`"),
+}
+"""Operations of the operator language that queries call otherwise: how, and what to write."""
 
 
 def _told(found: Diagnostic) -> Diagnostic:
     """What the operator language refuses, in the words of queries."""
     found = evolve(found, message=found.message.replace(show(DATE), "date"))
+    if found.code == "lang-type-mismatch":
+        message = re.sub(r"\b[if]64\b", _spelled, found.message)
+        wanted = re.match(
+            r"expected `(int|float|string|bool|time)`, found `(int|float|string|bool|time)`", message
+        )
+        help_line = f"convert it, as in `cast(x as {wanted[1]})`" if wanted else found.help
+        if wanted and wanted[1] == "bool":
+            help_line = "a condition is a comparison, as in `x <> 0`"
+        elif wanted and "string" in wanted.groups():
+            help_line = f"{help_line}; texts stand in `'`, as in `'3'`, and are put together by `||`"
+        return evolve(found, message=message, help=help_line)
     refused = re.fullmatch(r"`(\S+)` does not apply to (.*)", found.message)
     if found.code != "lang-operation-types" or refused is None:
         return found
@@ -288,11 +321,18 @@ def _told(found: Diagnostic) -> Diagnostic:
     message = f"`{_OPERATORS.get(name, name)}` does not apply to {', '.join(f'`{one}`' for one in types)}"
     kinds = {one.rstrip("?") for one in types}
     help_line = found.help
-    if name in ("+", "-", "*", "/", "%", *_OPERATORS, "<", "<=", ">", ">=") and "string" in kinds:
+    if name in _MEANT:
+        said, help_line = _MEANT[name]
+        message = message.replace(f"`{name}`", said)
+    elif name in ("+", "-", "*", "/", "%", *_OPERATORS, "<", "<=", ">", ">=") and "string" in kinds:
         other = next(iter(sorted(kinds - {"string"})), "int")
         help_line = f"convert one of them, as in `cast(x as {other})`"
         if name == "+":
             help_line += "; texts are put together by `||`"
+    elif name in ("+", "-", "*", *_OPERATORS) and "duration" in kinds:
+        help_line = "a length of time has a unit: `interval '5' minute`, or `n * interval '1' minute`"
+    elif name in ("+", "-", "*", *_OPERATORS):
+        help_line = "both operands are of one type: convert one of them, as in `cast(x as int)`"
     return evolve(found, message=message, help=help_line)
 
 

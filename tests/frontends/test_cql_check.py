@@ -528,3 +528,56 @@ def test_casts_to_decimals_have_functions_of_their_own() -> None:
     assert codes(
         "v: relation = select cast(b as decimal(5,1)) as x from s;", "s: {ts: int; b: bool} stream by ts;"
     ) == ["sql-cast"]
+
+
+@pytest.mark.parametrize(
+    ("item", "message", "hint"),
+    [
+        ("k > 3", "expected `string`, found `int`", "as in `'3'`"),
+        ("x and true", "expected `bool`, found `float`", "a condition is a comparison, as in `x <> 0`"),
+        ("not a", "`not` does not apply to `int`", "it is of a condition, as in `not (x > 3)`"),
+        ("-k", "`-` does not apply to `string`", "a text is one by `cast(x as int)`"),
+        ("k % 2", "`%` does not apply to `string`", "as in `cast(x as int)`"),
+        ("greatest(a, k)", "`greatest` does not apply to `int`, `string`", "all operands are of one type"),
+        ("interval '5' minute + a", "`+` does not apply to `duration`, `int`", "a length of time has a unit"),
+        ("a + true", "`+` does not apply to `int`, `bool`", "both operands are of one type"),
+        ("regexp_like(k, '(')", "this is no pattern: missing `)` at position 1", "RE2's syntax"),
+    ],
+)
+def test_what_does_not_fit_is_told_in_the_words_of_queries(item: str, message: str, hint: str) -> None:
+    (found,) = refused(f"v: relation = select {item} as r from s[now];")
+    assert found.message == message
+    assert hint in str(found.help)
+    if "regexp" in item:
+        assert found.code == "sql-pattern"
+
+
+@pytest.mark.parametrize("backend", ["multicore", "reference"])
+@pytest.mark.parametrize(
+    ("query", "place", "notes"),
+    [
+        ("select cast(k as int) as n from s[now]", "cast(k as int)", []),
+        ("select sum(cast(k as int)) as n from s[now]", "cast(k as int)", []),
+        ("select 1 as n from s[now] where substring(k, 0, -1) = ''", "substring(k, 0, -1)", []),
+        (
+            "select cast(k as int) + cast(k as float) as n from s[now]",
+            "cast(k as int)",
+            [],
+        ),
+        (
+            "select cast(k as int) + cast('7' || k as int) as n from s[now]",
+            "select cast(k as int) + cast('7' || k as int) as n from s[now]",
+            ["in one of `cast(k as int)`, `cast('7' || k as int)`"],
+        ),
+    ],
+)
+def test_a_trap_in_a_function_of_the_language_stands_where_the_query_calls_it(
+    backend: str, query: str, place: str, notes: list[str]
+) -> None:
+    program = river.compile(f"s: {{ts: int; k: string}} stream by ts; v: relation = {query};", lang="cql")
+    with pytest.raises(Rejected) as found:
+        program.run({"s": [{"ts": 1, "k": "a"}]}, backend=backend)
+    (told,) = found.value.diagnostics
+    assert told.span is not None
+    assert told.span.text == place
+    assert [note.message for note in told.notes[:-1]] == notes

@@ -3037,6 +3037,24 @@ BLOCKS: Final = (
         "tests/frontends/test_cql_check.py::test_data_of_an_input_that_no_query_uses_are_not_read",
         raises="Rejected",
     ),
+    Mutant(
+        "zero-in-forms-of-c",
+        "the calculus prints 0 as `0x0` where C has 0",
+        "river/lang/operations/text.py",
+        """    elif "#" in flags and verb in "xX" and value:
+""",
+        """    elif "#" in flags and verb in "xX":
+""",
+        "tests/river/test_operations.py::test_results",
+    ),
+    Mutant(
+        "trap-in-the-library",
+        "a trap in a function that a language brings with it stands in the text of that",
+        "river/lang/evaluate/traps.py",
+        "        elif calls := _calls(operator, self.site, own.source):\n",
+        "        elif calls := _calls(operator, None, own.source):\n",
+        "tests/frontends/test_cql_check.py::test_a_trap_in_a_function_of_the_language_stands_where_the_query_calls_it",
+    ),
 )
 
 FAULTS: Final = (

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from river.lang.typed import Extern, Operator, Value
     from river.lang.types import Type
-    from river.source import Span
+    from river.source import Source, Span
 
 _REASONS = {
     "overflow": "the result is out of range",
@@ -74,16 +74,26 @@ class Trap(Exception):  # noqa: N818 - the word of the IL
         """Whether the item has further fields that nobody reads, and that therefore are not here."""
         self.within: tuple[str, ...] = ()
         """What users call the parts of their program in one of which it happened."""
+        self.called: tuple[str, ...] = ()
+        """Texts of the user's program in one of which it happened, where the place does not say it."""
 
-    def placed(self, operator: Span | None) -> None:
-        """Stands at its operator if it has no place: code that no text was written for, or nothing there is to blame.
+    def placed(self, operator: Operator | Extern) -> None:
+        """Stands in the user's text: at the operator if it has no place, which is code that no text was written for.
 
-        A deadline may pass anywhere, also in what a language brings with it, which is no text of the user's.
+        What a language brings with it is no text of the user's. A trap in there stands where the user calls it: at the one call
+        in the operator, else at the operator, with what may have been called. A deadline may pass anywhere: it is
+        at the operator.
         """
-        if self.span is None or (
-            self.code == "deadline" and operator is not None and self.span.source != operator.source
-        ):
-            self.span = operator
+        own = operator.span
+        if self.span is None:
+            self.span = own
+        if own is None or self.span is None or self.span.source == own.source:
+            return
+        if self.code == "deadline":
+            self.span = own
+        elif calls := _calls(operator, self.site, own.source):
+            self.span = calls[0] if len(calls) == 1 else own
+            self.called = tuple(dict.fromkeys(call.text for call in calls)) if len(calls) > 1 else ()
 
     def happened(self, within: Iterable[tuple[str, Span | None]]) -> None:
         """Notes where it happened, of the parts whose work the operator does: those in whose text the trap stands, else all."""
@@ -103,11 +113,8 @@ class Trap(Exception):  # noqa: N818 - the word of the IL
 
     def diagnostic(self) -> Diagnostic:
         """The trap as a message: code `trap-...`, the reason with its operands, the place."""
-        shown = [f"`{name}`" for name in self.within[:_MOST]]
-        more = len(self.within) - len(shown)
-        places = f"{', '.join(shown)}{f' and {more} more' if more else ''}"
-        where = () if not shown else (Note(f"in {'one of ' if len(shown) > 1 else ''}{places}"),)
-        return Diagnostic(f"trap-{self.code}", self._reason(), self.span, notes=where)
+        notes = tuple(Note(_one_of(names)) for names in (self.called, self.within) if names)
+        return Diagnostic(f"trap-{self.code}", self._reason(), self.span, notes=notes)
 
     def _reason(self) -> str:
         if self.text is not None:
@@ -122,6 +129,30 @@ class Trap(Exception):  # noqa: N818 - the word of the IL
                 return f"{reason}: `{self.operator}` of {', '.join(map(_shown, operands))}"
             case _, operands:
                 return f"{reason}: {', '.join(map(_shown, operands))}"
+
+
+def _one_of(names: tuple[str, ...]) -> str:
+    """`in one of` these, of which the first are shown."""
+    shown = [f"`{name}`" for name in names[:_MOST]]
+    more = len(names) - len(shown)
+    return f"in {'one of ' if len(shown) > 1 else ''}{', '.join(shown)}{f' and {more} more' if more else ''}"
+
+
+def _calls(operator: Operator | Extern, site: int | None, own: Source) -> list[Span]:
+    """The calls in `own`, the user's text, by which an operator may come to a site in functions that are written elsewhere."""
+    from river.lang import typed
+    from river.lang.trees import nodes
+
+    if site is None or isinstance(operator, typed.Extern):
+        return []
+    called = [{n.function for n in nodes(fn) if isinstance(n, typed.Call)} for fn in operator.fns]
+    reach = {
+        i for i, fn in enumerate(operator.fns) if any(getattr(n, "site", None) == site for n in nodes(fn))
+    }
+    while more := {i for i, inside in enumerate(called) if inside & reach} - reach:
+        reach |= more
+    spans = (n.span for n in nodes(operator) if isinstance(n, typed.Call) and n.function in reach)
+    return list(dict.fromkeys(span for span in spans if span is not None and span.source == own))
 
 
 def _shown(value: Any) -> str:

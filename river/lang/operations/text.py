@@ -111,7 +111,7 @@ def _format_rule(types: Known, _wanted: t.Type | None) -> Signature | None:
 def _whole(form: str, value: int) -> str:
     """A whole number in a form of C's, which Python's has otherwise: 0 in no digits, and in `%#x` and `%#o`."""
     found = _FORM.fullmatch(form)
-    assert found is not None
+    assert found is not None  # noqa: S101 - forms are known to be some
     flags, width, precision, verb = found[1], int(found[2] or "0"), found[3], found[4]
     sign = "-" if value < 0 else "+" if "+" in flags else " " if " " in flags else ""
     digits = "" if value == 0 and precision in (".", ".0") else f"%{precision or ''}{verb}" % abs(value)
