@@ -242,13 +242,19 @@ def _narrow(graph: Graph, options: Options, component: Sequence[int]) -> int:
     """How many items of the widest queue are as many bytes as a row: a call costs the same, however narrow they are."""
     if (options.batch, options.bound) != (BATCH, BOUND) or options.native == "off":
         return 1
-    queues = graph.queues.values()
+    queues = [queue for queue in graph.queues.values() if not _printed(queue)]
     if not all(is_plain(queue.type) for queue in queues):
         return 1
     widest = max((sum(strides(queue.type)) for queue in queues), default=0)
     joined = any(queue.producer is not None and queue.consumer is not None for queue in queues)
     longer = min(1.0, _share(graph, component)) * LONGER if joined else 1.0
-    return max(1, int(LONGER * ROW / max(1.0, longer)) // widest) if widest else 1
+    many = max(1, int(LONGER * ROW / max(1.0, longer)) // widest) if widest else 1
+    return many if len(queues) == len(graph.queues) else min(many, LONGER)
+
+
+def _printed(queue: Queue) -> bool:
+    """Whether it holds texts or lists that leave the program: nobody knows how long they are, but no operator reads them."""
+    return queue.consumer is None and not is_plain(queue.type)
 
 
 def _share(graph: Graph, component: Sequence[int]) -> float:

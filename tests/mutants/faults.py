@@ -1190,6 +1190,14 @@ FRONTENDS: Final = (
         raises="Rejected",
     ),
     Mutant(
+        "texts-that-shorten-batches",
+        "a program that prints handles no more narrow items at once than texts",
+        "backends/multicore/plan.py",
+        "return queue.consumer is None and not is_plain(queue.type)",
+        "return False",
+        "tests/backends/test_multicore.py::test_texts_that_only_leave_the_program_leave_batches_of_what_comes_before_longer",
+    ),
+    Mutant(
         "structs-put-together-at-each-call",
         "a struct that functions are given is gathered from its queue at each call",
         "frontends/streamit/translate_expressions.py",
