@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 AHEAD: Final = 4 << 20
 """Bytes of a file after which the system is asked to write them: to do so earlier costs more than it gains."""
 
-LARGE: Final = 16 << 20
+LARGE: Final = 256 << 10
 """Bytes of a file that is replaced from which on it takes longer to give its blocks back than to start a thread."""
 
 _NAMED: Final = getattr(os, "O_PATH", os.O_RDONLY)
