@@ -155,7 +155,13 @@ class _Door:
                 [Diagnostic("data-format", message, help="make one: `spark.createDataFrame(...)`")]
             )
         type_ = kernels.spoken(given_type(self.graph, name))
-        columnar.check(_columns(frame), type_, Origin(name))
+        found, kinds = _columns(frame), dict(frame.dtypes)
+        for column, field_ in columns(type_):
+            at = found.get_field_index(column)
+            if at >= 0 and arrow("types").is_null(found.types[at]) and kinds[column] not in _NOTHING:
+                message = f"field `{column}`: Spark's type `{kinds[column]}` does not hold `{show(field_)}`"
+                raise Rejected([Diagnostic("data-type", message, place=name)])
+        columnar.check(found, type_, Origin(name))
         for column in self.order_by.get(name, ()):
             if column not in frame.columns:
                 message = f"`order_by` names the column `{column}`, which the frame of `{name}` does not have"
@@ -383,16 +389,17 @@ class _Door:
         frame = self.plain(name)
         kinds = dict(frame.dtypes)
         return [
-            _entries_in_order(f"{within}{sql.name(column)}", frame.schema[column].dataType)
+            _entries_in_order(frame, f"{within}{sql.name(column)}", frame.schema[column].dataType)
             if "map<" in kinds[column]
             else f"{within}{sql.name(column)}"
             for column in self.order(name, output)
         ]
 
 
-def _entries_in_order(column: str, type_: Any) -> Any:
+def _entries_in_order(frame: Frame, column: str, type_: Any) -> Any:
     """What Spark sorts a column by in which there are maps, which have no order there: by their entries, in that of the keys."""
-    functions: Any = import_module("pyspark.sql.functions")
+    where = "pyspark.sql" if hasattr(frame, "_jdf") else "pyspark.sql.connect"
+    functions: Any = import_module(f"{where}.functions")
     return functions.expr(_sortable(column, type_))
 
 
@@ -526,6 +533,10 @@ _NARROWER: Final[dict[t.Type, tuple[str, ...]]] = {
     t.I64: ("int", "smallint", "tinyint"),
 }
 """Other types of Spark's that have no values that the program's have not: of texts only those are that are compared by bytes."""
+
+
+_NOTHING: Final = ("void", "null")
+"""What columns of nulls alone are called. Those of types that Arrow does not have are such columns for `_columns`, too."""
 
 
 def frame_schema(type_: t.Type) -> Any:

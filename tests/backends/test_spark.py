@@ -997,10 +997,16 @@ def test_frames_that_do_not_fit_are_told_before_any_job(users: Any) -> None:
     compiled = river.compile(ONE, "cql")
     endless = users.readStream.format("rate").load().selectExpr("value as ts", "value as v")
     twice = users.createDataFrame([(1, 2, 3)], "ts long, v long, V long")
-    for frame, order_by, code in ((endless, {}, "data-format"), (twice, {"s": ["V"]}, "data-column")):
+    months = users.sql("select 1L as ts, interval '1-2' year to month as v")
+    for frame, order_by, code in (
+        (endless, {}, "data-format"),
+        (twice, {"s": ["V"]}, "data-column"),
+        (months, {}, "data-type"),
+    ):
         with pytest.raises(Rejected) as refused:
             compiled.on_spark({"s": frame}, order_by=order_by)
         assert [each.code for each in refused.value.diagnostics] == [code]
+    assert "Spark's type `interval year to month` does not hold `i64`" in str(refused.value)
 
 
 ONE = "s: {ts: int; v: int} stream by ts; output o: relation = select v from s[now];"

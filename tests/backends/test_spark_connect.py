@@ -102,6 +102,17 @@ for program, data in (("examples/log_analyzer/query_log.szl", "examples/log_anal
         told = [sorted(map(str, each.to_pylist())) for each in (found[output].toArrow(), rows)]
         print("agrees" if told[0] == told[1] and told[0] else ("DIFFERS", told[0][:3], told[1][:3]))
     assert asked
+numbered = river.compile('''river 1; type R = {ts: i64, m: map<string, i64>}; type N = {n: i64, m: map<string, i64>};
+    input a: R by ts; output o: N; var $n: i64 = 0;
+    operator number(x: R by ts; $n: i64) -> (y: N) { on x(r) { $n = $n + 1; emit y {n: $n, m: r.m}; } }
+    (o, $n) <- number(a, $n);''', "river")
+maps = [{"b": 2, "a": 1}, {"a": 0}, {}]
+frame = spark.createDataFrame([(1, each) for each in maps], "ts long, m map<string, long>").repartition(2)
+asked.clear()
+rows = numbered.on_spark({"a": frame})["o"]
+print("lazy" if not asked else asked)
+told = [dict(row["m"]) for row in sorted(rows.toArrow().to_pylist(), key=lambda row: row["n"])]
+print("agrees" if told == maps[::-1] else ("DIFFERS", told))
 stream = spark.readStream.format("rate").load().selectExpr("value as ts", "'a' as origin")
 with tempfile.TemporaryDirectory() as folder:
     keeping, outputs = folder + "/s", {each: folder + "/o/" for each in compiled.outputs}
