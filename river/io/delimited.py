@@ -359,7 +359,9 @@ def _places(
         if name in spelled:
             continue
         if header.count(name) == 0:
-            help_ = closest(name, header) or names
+            blank = name in (column.strip() for column in header)
+            around = "there are blanks around it in the first line: take them away, and those around cells"
+            help_ = around if blank else closest(name, header) or names
             wrong.append(_column(origin, f"there is no column `{name}`", help_))
         elif header.count(name) > 1:
             wrong.append(_column(origin, f"the column `{name}` occurs {header.count(name)} times", None))

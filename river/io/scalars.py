@@ -35,6 +35,7 @@ from river.lang.types import (
     F64,
     I32,
     I64,
+    INTEGERS,
     STRING,
     TIME,
     U64,
@@ -90,6 +91,8 @@ _IN_WORDS: Final[dict[Type, str]] = {
 
 
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?")
+_MISSING: Final = frozenset({"null", "none", "na", "n/a", r"\n"})
+"""What others write, in small letters, where a value is missing."""
 
 
 def wrong(value: object, type_: Type) -> Mismatch:
@@ -106,6 +109,10 @@ def wrong(value: object, type_: Type) -> Mismatch:
         hint = "write it as in `2024-01-31 12:00:00`"
         if _NUMBER.fullmatch(value):
             hint = "a number does not say what it counts: read it as an `int`, and make a time of that"
+    elif isinstance(value, str) and value.lower() in _MISSING:
+        hint = "what is missing is an empty cell, and a type with `?` takes it"
+    elif isinstance(value, str) and type_ in INTEGERS and _NUMBER.fullmatch(value):
+        hint = "declare it as a `float`, and make a whole number of it in the program"
     return Mismatch(
         "data-type", f"{shown(value)} is not {_IN_WORDS.get(type_) or f'a `{show(type_)}`'}", help=hint
     )

@@ -251,6 +251,24 @@ def test_a_header_whose_quotes_do_not_close_is_an_error_whatever_is_done_with_ro
             read('a,"b\n1,x\n', AB, on_error=policy)
 
 
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("a,b\nNULL,y\n", "what is missing is an empty cell, and a type with `?` takes it"),
+        ("a,b\nN/A,y\n", "what is missing is an empty cell, and a type with `?` takes it"),
+        ("a,b\n1.0,y\n", "declare it as a `float`, and make a whole number of it in the program"),
+        (
+            "a, b\n1,y\n",
+            "there are blanks around it in the first line: take them away, and those around cells",
+        ),
+    ],
+)
+def test_what_other_files_have_is_told_what_to_write(text: str, hint: str) -> None:
+    with pytest.raises(Rejected) as caught:
+        read(text, AB)
+    assert [found.help for found in caught.value.diagnostics] == [hint]
+
+
 def test_an_error_reads_well() -> None:
     with pytest.raises(Rejected) as caught:
         read("a,b\n1,x\nq,y\n", AB)
