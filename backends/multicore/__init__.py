@@ -64,9 +64,9 @@ class Multicore:
 @cache
 def _expect_code() -> None:
     """Has a thread make ready what links machine code, while the modules of the run are imported: LLVM does without the GIL."""
-    from backends.multicore.aside import Aside
     from backends.native.jit import expect
     from backends.native.llvm import available
+    from river.aside import Aside
 
     if available():
         Aside(expect, "river-linker")

@@ -24,11 +24,11 @@ from backends.firing.instance import Setting
 from backends.firing.machine import make
 from backends.firing.queues import UNBOUNDED, Queue
 from backends.firing.wiring import inputs_of, outputs_of
-from backends.multicore.aside import Aside
 from backends.multicore.inputs import used
 from backends.multicore.ordering.reorder import Wait
 from backends.multicore.ordering.worklist import Worklist
 from backends.multicore.scheduling.task import Divided, Outcome
+from river.aside import Aside
 from river.classes import define, field
 from river.diagnostics import Rejected
 from river.driver import Reading

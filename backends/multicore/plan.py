@@ -12,7 +12,7 @@ from backends.multicore.experiments import Choices
 from backends.multicore.regions import Alone, Region, region
 from backends.native.batch import strides
 from backends.native.contract import ROW
-from backends.native.layout import is_plain
+from backends.native.layout import is_plain, shares
 from river.backend import BATCH, BOUND
 from river.classes import evolve, field, frozen
 from river.diagnostics import Diagnostic, Rejected, Severity
@@ -243,13 +243,14 @@ def _narrow(graph: Graph, options: Options, component: Sequence[int]) -> int:
     if (options.batch, options.bound) != (BATCH, BOUND) or options.native == "off":
         return 1
     queues = [queue for queue in graph.queues.values() if not _printed(queue)]
-    if not all(is_plain(queue.type) for queue in queues):
+    joined = any(queue.producer is not None and queue.consumer is not None for queue in queues)
+    if not all((is_plain if joined else shares)(queue.type) for queue in queues):
         return 1
     widest = max((sum(strides(queue.type)) for queue in queues), default=0)
-    joined = any(queue.producer is not None and queue.consumer is not None for queue in queues)
     longer = min(1.0, _share(graph, component)) * LONGER if joined else 1.0
     many = max(1, int(LONGER * ROW / max(1.0, longer)) // widest) if widest else 1
-    return many if len(queues) == len(graph.queues) else min(many, LONGER)
+    known = all(is_plain(queue.type) for queue in graph.queues.values())
+    return many if known else min(many, LONGER)
 
 
 def _printed(queue: Queue) -> bool:

@@ -13,7 +13,6 @@ from math import inf
 from time import perf_counter, thread_time
 from typing import TYPE_CHECKING
 
-from backends.multicore.aside import Aside
 from backends.multicore.assembly import assemble
 from backends.multicore.checkpoint import EngineState
 from backends.multicore.compiled import compiled
@@ -30,6 +29,7 @@ from backends.native.deadline import Deadline
 from backends.native.llvm import available
 from backends.native.shared import made_by, spent
 from backends.native.tiers import effort_for, ending, room_for, while_running
+from river.aside import Aside
 from river.backend import Summary
 from river.classes import evolve
 from river.driver import Reading

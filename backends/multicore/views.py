@@ -10,9 +10,9 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
 from backends.firing.remarks import refused
-from backends.multicore.aside import Aside
 from backends.native.egress.sinks import column_sink
 from backends.native.tiers import ending
+from river.aside import ahead
 from river.classes import define, field
 from river.garbage import seldom
 from river.lang import types as t
@@ -150,14 +150,11 @@ class Views:
 def _ahead(parts: Iterator[Batch]) -> Iterator[Batch]:
     """The same parts, each made by another thread while the one before it is written."""
 
-    def next_() -> Batch | None:
+    def following() -> Batch | None:
         with ending():
             return next(parts, None)
 
-    made = Aside(next_, "river-rows")
-    while (part := made.result()) is not None:
-        made = Aside(next_, "river-rows")
-        yield part
+    return ahead(following, "river-rows")
 
 
 def _size(variable: NativeVariable) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from river.aside import ahead
 from river.classes import evolve, frozen
 from river.diagnostics import Diagnostic, Rejected, closest
 from river.io.batches import Batch, Origin, assemble
@@ -209,7 +210,10 @@ def parquet(file: Any, type_: Type, origin: Origin, size: int, share: Share = (0
     def batches(most: int) -> Iterator[Any]:
         size = max(most, _at_once(opened.metadata))
         groups = _shared(opened.num_row_groups, share)
-        return opened.iter_batches(size, groups, columns=names, use_threads=here().cores > 1)
+        several = here().cores > 1
+        found = opened.iter_batches(size, groups, columns=names, use_threads=several)
+        # Else whoever runs a program waits for rows when it is done with the last ones, and then these wait for it.
+        return ahead(lambda: next(found, None), "river-decoder") if several else found
 
     return read(schema, batches, type_, origin, size)
 

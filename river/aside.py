@@ -6,7 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 Result = TypeVar("Result")
 
@@ -38,3 +38,14 @@ class Aside(Generic[Result]):
         if self._failure is not None:
             raise self._failure
         return cast("Result", self._made)
+
+
+def ahead(make: Callable[[], Result | None], name: str) -> Iterator[Result]:
+    """What `make` gives until it gives None; the next one is made by a thread while the caller is at the last one."""
+    made = Aside(make, name)
+    try:
+        while (found := made.result()) is not None:
+            made = Aside(make, name)
+            yield found
+    finally:
+        made.done(None)  # what it works on may not be there any longer then
