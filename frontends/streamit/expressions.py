@@ -518,11 +518,7 @@ class Expressions(Arithmetic):
                 self.writable(call.args[i])
             if isinstance(base, ty.Field | ty.Local):
                 found.append(i)
-                others = (
-                    arg
-                    for j, arg in enumerate(args)
-                    if j != i and isinstance(arg.type, ty.Vector | ty.Struct)
-                )
+                others = (arg for j, arg in enumerate(args) if j != i and isinstance(arg.type, ty.Vector))
                 if named(base) in (named(root(other)) for other in others):
                     what = named(base).partition("#")[0]
                     message = f"`{what}` is handed twice to `{call.name}`, which changes it"

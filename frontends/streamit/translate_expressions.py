@@ -512,9 +512,10 @@ class ExpressionWriter:
         helper = usage.helpers[value.helper]
         args = self.operands(value.args, places=value.changes)
         changed = usage.changed((helper.body,))
+        handed = {*changed, *(named(root(value.args[i])) for i in value.changes)} - {""}
         for i, arg in enumerate(value.args):
             own = i in helper.changes and i not in value.changes
-            if own or (has_array(arg.type) and named(root(arg)) in changed):
+            if own or (i not in value.changes and has_array(arg.type) and named(root(arg)) in handed):
                 args[i] = self.pin(args[i], arg.type)
         args += self.window(helper)
         args += [self.fields[name] for name in usage.touched((helper.body,))]

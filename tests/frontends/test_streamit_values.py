@@ -164,6 +164,23 @@ def test_functions_that_change_a_field_are_given_it_as_it_was() -> None:
     assert output(text, [2, 7]) == [230, 40, 785, 90]
 
 
+def test_a_struct_is_given_beside_an_array_of_its_own_that_the_function_changes() -> None:
+    text = """
+    struct Cell { int[2] v; int n; }
+    int->int filter Fill {
+      Cell field;
+      int fill(int[2] a, Cell old, int n) { a[1] += n; return 100 * a[1] + 10 * old.v[1] + old.n; }
+      work pop 1 push 3 {
+        Cell[2] cells;
+        cells[1].n = field.n = pop();
+        push(fill(field.v, field, field.n));
+        push(fill(cells[1].v, cells[1], 1));
+        push(fill(cells[1].v, field, cells[1].n));
+      }
+    }"""
+    assert output(text, [3, 2]) == [303, 103, 433, 532, 102, 352]
+
+
 def test_arrays_and_structs_in_braces() -> None:
     h, expected, pair = [30, 20, 1], list[str](), list[float]()
     for n in range(6):

@@ -42,13 +42,22 @@ class Coder:
         return self.draw(st.sampled_from(choices))
 
     def expr(self, depth: int = 2) -> str:
-        plain = ["s", "f", "n", str(self.draw(st.integers(-3, 9))), "a[s & 3]", *self.loops]
+        plain = [
+            "s",
+            "f",
+            "n",
+            str(self.draw(st.integers(-3, 9))),
+            "a[s & 3]",
+            "p.x",
+            "p.y[f & 1]",
+            *self.loops,
+        ]
         if self.fixed and self.popped < self.peek:
             plain += [f"peek({self.draw(st.integers(0, self.peek - self.popped - 1))})"] * 2
         if depth == 0:
             return self.pick(*plain)
         e, d = (lambda: self.expr(depth - 1)), depth - 1
-        kind = self.draw(st.integers(0, 13))
+        kind = self.draw(st.integers(0, 14))
         match kind:
             case 0 | 1 | 2:
                 return f"({e()} {self.pick('+', '-', '*', '&', '|', '^')} {e()})"
@@ -63,7 +72,9 @@ class Coder:
             case 7:
                 return f"(s {self.pick('=', '+=', '-=', '^=')} {e()})"
             case 8:
-                return self.pick(f"h({e()})", "t(a)", f"t({{{e()}, {e()}}})")
+                return self.pick(
+                    f"h({e()})", "t(a)", f"t({{{e()}, {e()}}})", "m(p)", f"m({{{e()}, {{s, {e()}}}}})"
+                )
             case 9:
                 return f"{self.pick('min', 'max')}({e()}, {e()})"
             case 10:
@@ -72,6 +83,9 @@ class Coder:
                 return f"(int) (0.5 * ({e()} & 1023))"
             case 12:
                 return f"abs({e()})"
+            case 13:
+                number = self.pick(3, 70_000, 1 << 30)
+                return f"(({self.cond(d)} ? {number} : -{number}) {self.pick('+', '*', '^')} ({self.cond(d)} ? {number} : 7))"
             case _:
                 return self.pick(*plain)
 
@@ -86,7 +100,7 @@ class Coder:
                 return simple
 
     def statement(self, depth: int = 1) -> str:
-        match self.draw(st.integers(0, 7)):
+        match self.draw(st.integers(0, 9)):
             case 0 | 1:
                 return f"s {self.pick('=', '+=', '-=', '*=')} {self.expr()};"
             case 2:
@@ -112,8 +126,18 @@ class Coder:
                 return f"for ({head}) {{ {leave} {body} }}"
             case 6:
                 return f"{{ int q = {self.expr()}; while (q > 0 && q != s) {{ q = q / 2; if (q == 5) break; }} s += q; }}"
+            case 7:
+                e = partial(self.expr, 1)
+                return self.pick(
+                    f"p.x = {e()};", f"p.y[{e()} & 1] += {e()};", f"p = {{{e()}, {{p.y[1], {e()}}}}};"
+                )
+            case 8 if depth:
+                cases = " ".join(
+                    f"case {i}: {self.statement(depth - 1)} {self.pick('break;', '')}" for i in range(3)
+                )
+                return f"switch ({self.expr(1)} & 3) {{ {cases} default: {self.statement(depth - 1)} }}"
             case _:
-                return self.pick("s++;", "f--;", "h(s);")
+                return self.pick("s++;", "f--;", "h(s);", "m(p);")
 
     def code(self) -> str:
         """Statements, with all pops and pushes between them."""
@@ -173,6 +197,9 @@ class Part:
     given: int
 
 
+PAIR = "struct Pair { int x; int[2] y; }"
+
+
 class Graphs:
     """Writes streams whose rates fit together."""
 
@@ -202,9 +229,11 @@ class Graphs:
             )
         )
         self.decls.append(
-            f"int->int filter {name}(int n) {{ int f = n; int c = 3; {init} {first} "
+            f"int->int filter {name}(int n) {{ int f = n; int c = 3; Pair p; {init} {first} "
             f"int h(int x) {{ {self.draw(st.sampled_from(['f += x;', '', 'x += c;']))} return x * 2 + c; }} "
             f"int t(int[] x) {{ {self.draw(st.sampled_from(['x[0] += c;', '']))} return x[1] * 3 + x[0]; }} "
+            f"int m(Pair q) {{ {self.draw(st.sampled_from(['p.y[1] += q.x;', 'p.x++;', '']))} "
+            f"{self.draw(st.sampled_from(['q.y[0]--;', '']))} return q.x * 3 + p.x - q.y[0] + p.y[1]; }} "
             f"work {stated} {{ {coder.code()} }} }}"
         )
         return Part(f"{name}({self.number(0, 3)})", pop, push)
@@ -304,11 +333,11 @@ class Graphs:
             if self.draw(st.booleans()):
                 wired.append(self.any(1))
         body = " ".join(add("add", part.text) for part in wired)
-        return patient("\n".join([*self.decls, f"int->int pipeline Main {{ {portals}{body} }}"]))
+        return patient("\n".join([PAIR, *self.decls, f"int->int pipeline Main {{ {portals}{body} }}"]))
 
     def program(self, depth: int) -> str:
         main = self.pipeline(depth)
-        return "\n".join([*self.decls, f"int->int pipeline Main {{ {add('add', main.text)} }}"])
+        return "\n".join([PAIR, *self.decls, f"int->int pipeline Main {{ {add('add', main.text)} }}"])
 
 
 def add(word: str, creation: str) -> str:
