@@ -6,7 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator
 
 Result = TypeVar("Result")
 
@@ -40,7 +40,7 @@ class Aside(Generic[Result]):
         return cast("Result", self._made)
 
 
-def ahead(make: Callable[[], Result | None], name: str) -> Iterator[Result]:
+def ahead(make: Callable[[], Result | None], name: str) -> Generator[Result]:
     """What `make` gives until it gives None; the next one is made by a thread while the caller is at the last one."""
     made = Aside(make, name)
     try:

@@ -1,0 +1,57 @@
+"""What threads make beside others."""
+
+import threading
+
+import pytest
+
+from river.aside import ahead
+
+
+def test_what_is_made_ahead_comes_in_order_and_ends():
+    values = iter(range(1, 5))
+    assert list(ahead(lambda: next(values, None), "test")) == [1, 2, 3, 4]
+
+
+def test_the_next_one_is_made_before_it_is_asked_for():
+    made = [threading.Event(), threading.Event()]
+    values = iter(made)
+
+    def make() -> threading.Event | None:
+        value = next(values, None)
+        if value is not None:
+            value.set()
+        return value
+
+    found = ahead(make, "test")
+    assert next(found) is made[0]
+    assert made[1].wait(60)
+    found.close()
+
+
+def test_what_making_raises_is_raised_in_its_place():
+    def make() -> int:
+        if values:
+            return values.pop()
+        raise ValueError("damaged")
+
+    values = [1]
+    found = ahead(make, "test")
+    assert next(found) == 1
+    with pytest.raises(ValueError, match="damaged"):
+        next(found)
+
+
+def test_who_ends_early_waits_for_what_is_being_made():
+    going, made = threading.Event(), list[int]()
+
+    def make() -> int:
+        if made:
+            assert going.wait(60)
+        made.append(len(made))
+        return made[-1] + 1
+
+    found = ahead(make, "test")
+    assert next(found) == 1
+    threading.Timer(0.05, going.set).start()
+    found.close()
+    assert made == [0, 1]
