@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from itertools import islice
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from backends.firing.ports import Port
 from backends.native.batch import Batch, concat
@@ -54,7 +54,8 @@ class ColumnPort(Port):
         if isinstance(chunk, list):
             batch, weight = Batch.of(self.type, chunk), 0
         else:
-            batch, weight = cast("Batch", chunk), chunk.weight
+            columns: Any = chunk
+            batch, weight = columns, chunk.weight
         if self.checked:
             batch = self._ascending(batch)
         count = len(batch)

@@ -110,8 +110,10 @@ class Instance:
 
     def drain(self) -> bool:
         """Puts what there is room for; whether nothing is left. Paper: River Fig. 2, lines 9 and 10."""
-        left = [out for out in self.outs if not out.drain()]
-        return not left
+        drained = True
+        for out in self.outs:
+            drained &= out.drain()
+        return drained
 
     def ready(self) -> bool:
         """Whether there is anything to look at: False means that `fire` would do nothing."""

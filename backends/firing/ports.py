@@ -185,8 +185,10 @@ class Out:
     @property
     def total(self) -> int:
         """The items and marks put, and those that wait to be."""
-        made = self.queue.made - self._at
-        return made + sum(1 if isinstance(chunk, Mark) else len(chunk) for chunk in tuple(self._chunks))
+        total = self.queue.made - self._at
+        for chunk in tuple(self._chunks):
+            total += 1 if isinstance(chunk, Mark) else len(chunk)
+        return total
 
     def add_batch(self, batch: Rows, marks: Iterable[tuple[int, Any]] = ()) -> None:
         """Appends items in columns; `marks` stand between them, each with how many items come before it and its key."""

@@ -30,12 +30,13 @@ class Queue:
 
     `bound`: soft, the scheduler raises it where all would wait for each other (il.md P8). `wanted`: the producer waits
     for room; read and written under the scheduler's lock, as is `blocked`, how long it waited so far. `peak`: how long the
-    queue was. `items`: that were put, without the marks. `closed`: the consumer has stopped, what comes is dropped.
+    queue was. `made`: the items and marks ever put, of which `taken` were consumed. `items`: that were put, without the marks.
+    `closed`: the consumer has stopped, what comes is dropped.
     """
 
     __slots__ = (
-        "_chunks", "_heavy", "_light", "_put", "_since", "_taken", "blocked", "bound", "closed", "consumer", "items",
-        "limit", "name", "peak", "producer", "wanted",
+        "_chunks", "_heavy", "_light", "_since", "blocked", "bound", "closed", "consumer", "items", "limit", "made", "name",
+        "peak", "producer", "taken", "wanted",
     )  # fmt: skip
 
     def __init__(self, name: str, bound: int, producer: int | None, consumer: int) -> None:
@@ -46,8 +47,8 @@ class Queue:
         self.wanted = False
         self.closed = False
         self._chunks: deque[Chunk] = deque()
-        self._put = 0
-        self._taken = 0
+        self.made = 0
+        self.taken = 0
         self.limit = min(UNBOUNDED, bound * ROWS)
         self._heavy = 0  # rows put, and rows that the consumer has let go, each counted by one thread
         self._light = 0
@@ -55,16 +56,6 @@ class Queue:
         self.items = 0
         self.blocked = 0.0
         self._since: float | None = None
-
-    @property
-    def made(self) -> int:
-        """The items and marks ever put."""
-        return self._put
-
-    @property
-    def taken(self) -> int:
-        """The items and marks consumed."""
-        return self._taken
 
     def waited(self, now: float) -> float:
         """How long the producer waited for room, until now. Units: seconds of the clock that `want` knows."""
@@ -86,12 +77,12 @@ class Queue:
     @property
     def size(self) -> int:
         """The items and marks put and not yet consumed, those that `take` handed out included."""
-        return self._put - self._taken
+        return self.made - self.taken
 
     @property
     def used(self) -> bool:
         """Whether anything was ever put."""
-        return self._put > 0
+        return self.made > 0
 
     @property
     def room(self) -> int:
@@ -114,13 +105,13 @@ class Queue:
         if self.closed:
             return
         if isinstance(chunk, Mark):
-            self._put += 1
+            self.made += 1
         else:
-            self._put += len(chunk)
+            self.made += len(chunk)
             self.items += len(chunk)
             self._heavy += 0 if isinstance(chunk, list) else chunk.weight
         self._chunks.append(chunk)
-        if (size := self._put - self._taken) > self.peak:
+        if (size := self.made - self.taken) > self.peak:
             self.peak = size
 
     def take(self) -> Chunk | None:
@@ -129,18 +120,18 @@ class Queue:
 
     def took(self, count: int) -> None:
         """Makes room for `count` items and marks that were consumed."""
-        self._taken += count
+        self.taken += count
 
     def kept(self) -> tuple[int, int, list[Chunk]]:
         """How much was put, how much of that is done, and what nobody has taken."""
-        return self._put, self._taken, [*self._chunks]
+        return self.made, self.taken, [*self._chunks]
 
     def restore(self, put: int, taken: int, chunks: list[Chunk]) -> None:
         """Is again as it was."""
-        self._put, self._taken, self._chunks = put, taken, deque(chunks)
+        self.made, self.taken, self._chunks = put, taken, deque(chunks)
 
     def close(self) -> None:
         """Drops what is there and whatever comes."""
         self.closed = True
         self._chunks.clear()
-        self._taken = self._put
+        self.taken = self.made
