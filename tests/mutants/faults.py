@@ -2172,22 +2172,6 @@ SPARK: Final = (
         "tests/backends/test_spark.py::test_a_row_that_is_wrong_is_told_of_by_its_sum[cast(null as string)-null]",
     ),
     Mutant(
-        "maps-stand-in-the-order-in-which-they-are-kept",
-        "rows are sorted by the entries of maps as they came, not in the order of their keys",
-        "backends/spark/door.py",
-        'return f"array_sort(transform(map_entries({place}), {each} -> struct({each}.key, {value})))"',
-        'return f"transform(map_entries({place}), {each} -> struct({each}.key, {value}))"',
-        "tests/backends/test_spark.py::test_rows_stand_in_the_order_of_maps_and_records_may_be_missing",
-    ),
-    Mutant(
-        "fields-of-missing-records-must-be-there",
-        "the fields of a record that may be missing are columns that must not be null",
-        "backends/spark/kernels.py",
-        "return t.Optional(_nullable(inner, within=True))",
-        "return t.Optional(_nullable(inner))",
-        "tests/backends/test_spark.py::test_rows_stand_in_the_order_of_maps_and_records_may_be_missing",
-    ),
-    Mutant(
         "gathered-times-are-not-seen",
         "a stream whose time stamps are times is not known to gather its rows, so nothing behind it is divided by key",
         "river/il/gathered.py",
