@@ -30,7 +30,7 @@ from river.lang import types as t
 from river.lang.evaluate import Trap
 from river.platform import Platform
 from river.source import Source
-from river.testing.laws import REGIONS, after
+from river.testing.laws import REGIONS, after, check_no_thread_left
 
 BODIES = Path(__file__).parents[1] / "bodies"
 LIBRARY = Library.of({})
@@ -52,12 +52,9 @@ def run(program, sources, sinks=None, **options):
 
 @pytest.fixture(autouse=True)
 def no_thread_stays():
-    before = set(threading.enumerate())
+    before = threading.enumerate()
     yield
-    left = set(threading.enumerate()) - before
-    assert not {
-        thread for thread in left if thread.name != "river-linker"
-    }  # it makes ready what links machine code
+    check_no_thread_left(before)
 
 
 COPY = "operator copy(x: i64) -> (a: i64, b: i64) { on x(v) { emit a v; emit b v; } }"

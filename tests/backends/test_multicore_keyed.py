@@ -115,9 +115,9 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def no_thread_stays() -> Iterator[None]:
-    before = set(threading.enumerate())
+    before = threading.enumerate()
     yield
-    assert set(threading.enumerate()) <= before
+    laws.check_no_thread_left(before)
 
 
 def program(text: str) -> Compiled:
