@@ -58,6 +58,10 @@ class Machine(plain.Instance):
         self._pace = self.batch
         self.noted: list[Batch | Mark | tuple[Batch, ...]] | None = None
 
+    def begin(self, firings: int) -> None:
+        """Fires no more than so often at first, if it takes windows or items in turns."""
+        self._pace = max(1, min(firings, self.batch))
+
     def stop(self) -> None:
         self.native.stop()
 

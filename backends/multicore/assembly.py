@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from backends.firing.columns import ColumnPort
 from backends.firing.instance import Setting, make
@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from river.backend import Sinks
     from river.il.graph import Instance as GraphInstance
     from river.il.graph import Queue as GraphQueue
+
+SHORT: Final = 8
+"""Which part of a batch an operator that reads inputs fires on first, so that other workers soon have something to do."""
 
 
 @frozen(eq=False)
@@ -100,6 +103,12 @@ def assemble(
         if native is not None and isinstance(node.region, Region):
             machine = cast("Machine", made)
             return concurrent(machine, instance, variables, node.region, plan.choices, store, options.batch)
+        if (
+            native is not None
+            and plan.workers > 1
+            and all(queues[name].producer is None for name in instance.ins)
+        ):
+            cast("Machine", made).begin(plan.batch // SHORT)
         task = Operate(instance.index, made, instance.name, variables)
         task.locks = tuple(locks[i] for i in node.locks)
         return task

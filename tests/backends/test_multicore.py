@@ -610,6 +610,28 @@ def test_who_sends_much_for_each_window_handles_as_many_windows_at_once_as_fit_i
     assert task.machine.batch == task._whole == 8 * task._part
 
 
+@pytest.mark.parametrize(("workers", "fired"), [(1, [1600, 400]), (2, [200, 1600, 200])])
+def test_who_reads_an_input_fires_on_a_part_of_a_batch_first_where_others_could_go_on_with_that(
+    workers: int, fired: list[int]
+):
+    pytest.importorskip("llvmlite")
+    program = graph(
+        "operator sums(x: i64; $n: i64) -> (y: i64) { on x[pop 1](w) { $n = $n +% w[0]; emit y $n; } }",
+        "input xs: i64;", "output zs: i64;", "var $a: i64 = 0;", "var $b: i64 = 0;",
+        "(ys, $a) <- sums(xs, $a);", "(zs, $b) <- sums(ys, $b);",
+    )  # fmt: skip
+    engine = Engine(BACKEND.plan(program, MACHINE, Options(workers=workers, batch=1600)), {}, None)
+    first, second = engine._operators
+    for task, found in ((first, fired), (second, [1600, 400])):
+        task.ports[0].queue.put(Batch.of(t.I64, [1] * 2000))
+        before, counted = 0, list[int]()
+        while task.instance.fired < 2000:
+            task.instance.fire()
+            counted.append(task.instance.fired - before)
+            before = task.instance.fired
+        assert counted == found
+
+
 @pytest.mark.parametrize(
     ("rate", "options", "batch"),
     [

@@ -91,6 +91,28 @@ def test_no_more_are_woken_than_there_are_processors_while_the_reader_reads(core
     assert scheduler.woken == [0]
 
 
+@pytest.mark.parametrize("ended", [True, False])
+@pytest.mark.parametrize(("share", "near"), [(1.2, ()), (0.8, ()), (1.2, (1, 2))])
+def test_behind_the_end_of_the_inputs_light_steps_are_shared_that_are_long_together(
+    ended: bool, share: float, near: tuple[int, ...]
+) -> None:
+    scheduler, (first, *others), outs = line(tasks=4, workers=2, near=near)
+    comes(scheduler, outs[0], 1.0)
+    assert scheduler.take(0, 1.0) is first
+    assert scheduler.turned([], 0.0, 1.0)
+    if ended:
+        scheduler.end()
+    scheduler.woken.clear()
+    scheduler.asleep[:] = [1]
+    for task, out in zip(others, outs[1:], strict=True):
+        task.cost = share * HANDOVER / 2  # the first of them is left to who is awake
+        out.add([1])
+        out.drain()
+    first.outs = outs[1:]  # type: ignore[assignment]
+    scheduler.stepped(first, Outcome.IDLE, 0.0, 1.0, empty=False)
+    assert scheduler.woken == ([1] if ended and share > 1 and not near else [])
+
+
 def test_a_run_that_cannot_go_on_though_it_is_not_over_says_so() -> None:
     scheduler, (first, _), _ = line()
     scheduler.end()

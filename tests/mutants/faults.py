@@ -239,6 +239,23 @@ ENGINE: Final = (
         "tests/backends/test_scheduling_virtual.py::test_who_hands_work_out_wakes_the_next_one_though_nothing_more_comes",
     ),
     Mutant(
+        "last-steps-left-to-one",
+        "behind the end of the inputs a worker does all light steps alone, however many there are",
+        "backends/multicore/scheduling/scheduler.py",
+        "sum(map(self._pending, left)) > HANDOVER",
+        "max(map(self._pending, left), default=0.0) > HANDOVER",
+        "tests/backends/test_scheduling.py::test_behind_the_end_of_the_inputs_light_steps_are_shared_that_are_long_together",
+    ),
+    Mutant(
+        "first-step-on-a-whole-batch",
+        "all workers but one wait while an operator that reads an input fires on its first batch",
+        "backends/multicore/assembly.py",
+        "plan.batch // SHORT",
+        "plan.batch",
+        "tests/backends/test_multicore.py::"
+        "test_who_reads_an_input_fires_on_a_part_of_a_batch_first_where_others_could_go_on_with_that",
+    ),
+    Mutant(
         "over-while-the-reader-sends",
         "after a trap the run is over though the reader has not sent all of its turn",
         "backends/multicore/scheduling/scheduler.py",

@@ -399,6 +399,8 @@ class Scheduler:
         elif self.reader is ReaderState.BLOCKED and self._holds_up(mine):
             self._spare -= HANDOVER
             self._rouse()
+        elif self.reader is ReaderState.ENDED and self._last(mine):
+            self._rouse()
 
     def _waits(self) -> None:
         """The reader waits for room: what its processor would have had to do since it did so before is added up.
@@ -422,6 +424,14 @@ class Scheduler:
         """
         first = next(islice(self._ready, mine, None))
         return first.index not in self._near and self._spare > WAKE
+
+    def _last(self, mine: int) -> bool:
+        """Whether the ready tasks, all but the first `mine`, have together more to do than waking somebody takes.
+
+        For when all is read: each of the last steps may be light, and nothing more comes for which whoever sleeps would wake.
+        """
+        left = (task for task in islice(self._ready, mine, None) if task.index not in self._near)
+        return sum(map(self._pending, left)) > HANDOVER
 
     def _crowded(self, now: float) -> bool:
         """Whether the reader and the workers that are awake have all processors."""
