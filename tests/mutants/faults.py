@@ -503,8 +503,8 @@ CHECKPOINTS: Final = (
         "files of other programs are taken for checkpoints, and removed",
         "river/checkpoint.py",
         """folder.glob("[0-9]" * _DIGITS + SUFFIX)""",
-        """folder.glob("*" + SUFFIX)""",
-        "tests/backends/test_checkpoint.py::test_files_of_other_programs_stay",
+        """folder.glob("[0-9]*" + SUFFIX)""",
+        "tests/backends/test_checkpoint.py::test_files_of_other_programs_stay[True]",
     ),
     Mutant(
         "notes-of-spark-not-missed",
