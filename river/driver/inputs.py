@@ -70,7 +70,7 @@ def read_of(compiled: Compiled, job: Job) -> Job:
 
 
 def read_by(compiled: Compiled, given: Mapping[str, Given]) -> Mapping[str, Given]:
-    """Of what is given for inputs that for those which something in the program reads: a warning has told of the others."""
+    """What is given for those inputs that something in the program reads; a warning has told of the others."""
     unread = {each.unread for each in compiled.warnings}
     return {name: each for name, each in given.items() if name not in unread}
 
