@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from frontends.streamit import typed as ty
 from frontends.streamit.routines import is_routine, meaning
+from river.il.trees import walk
 from river.lang import types as t
 from river.lang.operations import OPERATIONS
 
@@ -25,6 +26,9 @@ Act = Callable[["ty.Call | ty.Update | ty.Load", "Mapping[str, Value]"], Value]
 
 Code = Callable[["Mapping[str, Value]", Act], Value]
 """What gives the value of an expression, of the values of names, and of what says what has effects."""
+
+OLD = "old#"
+"""Among the values of names: what the place of an assignment held."""
 
 
 def _nothing(expr: ty.Expr, _: Mapping[str, Value]) -> Value:
@@ -101,6 +105,8 @@ def code(expr: Expr) -> Code:
             return lambda values, act: [part(values, act) for part in parts]
         case ty.Size(_, array, depth):
             return _size(code(array), depth)
+        case ty.Old():
+            return lambda values, _act: values[OLD]
         case ty.Call() | ty.Update() | ty.Load():
             return lambda values, act: act(expr, values)
         case ty.Field() | ty.Peek() | ty.Pop() | ty.Function():
@@ -116,6 +122,8 @@ def changing(expr: ty.Update) -> Code | None:
     """
     place, operation, new = expr.place, expr.operation, code(expr.value)
     if isinstance(expr.type, ty.Vector | ty.Struct | ty.Portal) or is_routine(operation or ""):
+        return None
+    if any(isinstance(node, ty.Old) for node in walk(expr.value)):
         return None
     found = None if operation is None else function(operation, (place.type, expr.value.type), expr.type)
     match place:
@@ -133,15 +141,9 @@ def changing(expr: ty.Update) -> Code | None:
             whole, at = code(array), code(index)
 
             def of_item(values: Mapping[str, Value], act: Act) -> Value:
-                if found is None:
-                    value = new(values, act)
-                    target, where = whole(values, act), at(values, act)
-                    item(target, where)
-                    target[where] = value
-                    return value
                 target, where = whole(values, act), at(values, act)
-                before = item(target, where)
-                target[where] = value = found(before, new(values, act))
+                before, value = item(target, where), new(values, act)
+                target[where] = value = value if found is None else found(before, value)
                 return before if expr.after else value
 
             return of_item

@@ -723,34 +723,35 @@ class _Elaborator:
     def slowly(self, expr: ty.Update, values: Values) -> Any:
         """The same part by part."""
         place, operation = expr.place, expr.operation
-        before = None
-        if operation is not None or expr.after:
-            before = self.value(place, values)
+        holder, key = self.held(place, values)
+        before = holder[key]
+        outer = values.get(constants.OLD)
+        values[constants.OLD] = before
         new = self.value(expr.value, values)
+        values[constants.OLD] = outer
         if operation is not None:
             types = (place.type, expr.value.type)
             new = self.guarded(lambda: constants.apply(operation, types, expr.type, (before, new)), expr.span)
-        elif isinstance(expr.type, ty.Vector | ty.Struct) and not constants.alike(
-            old := self.value(place, values), new
-        ):
-            found = f"{len(old)} items, found {len(new)}" if len(old) != len(new) else "arrays of other sizes"
+        elif isinstance(expr.type, ty.Vector | ty.Struct) and not constants.alike(before, new):
+            sizes = f"{len(before)} items, found {len(new)}"
+            found = sizes if len(before) != len(new) else "arrays of other sizes"
             raise self.report.error("streamit-size", f"expected {found}", expr.span)
-        self.store(place, constants.thawed(new), values)
+        holder[key] = constants.thawed(new)
         return before if expr.after else new
 
-    def store(self, place: ty.Expr, value: Any, values: Values) -> None:
-        """Changes a place."""
+    def held(self, place: ty.Expr, values: Values) -> tuple[Any, Any]:
+        """What holds a place, and by which key or index."""
         match place:
             case ty.Local(_, key) | ty.Param(_, key):
-                values[key] = value
+                return values, key
             case ty.StructPart(_, whole, index):
-                self.value(whole, values)[index] = value
+                return self.value(whole, values), index
             case ty.At(_, array, index):
                 target, where = self.value(array, values), self.value(index, values)
                 if not 0 <= where < len(target):
                     message = "this cannot be computed: an index is outside of its array"
                     raise self.report.error("streamit-constant", message, place.span)
-                target[where] = value
+                return target, where
             case _:
                 raise self.report.error("streamit-place", "only variables can be changed here", place.span)
 

@@ -239,7 +239,7 @@ class Expressions(Arithmetic):
         twice = next((name for i, name in enumerate(changes) if name in changes[:i]), None)
         if twice is not None:
             name = twice.partition("#")[0]
-            message = f"`{name}` is changed twice here: from left to right, the value of an assignment before its place"
+            message = f"`{name}` is changed twice here: that happens from left to right"
             self.report.warn("streamit-order", message, node.span, "use two statements")
 
     def written(self, value: c.Expr, wanted: ty.Type | None) -> ty.Expr | None:
@@ -427,15 +427,17 @@ class Expressions(Arithmetic):
         if not op:
             return ty.Update(place.type, place, None, self.expr(value, place.type), span=span)
         operand = self.literal(value, place.type) or self.expr(value)
-        node = self.binary(op, place, operand, span)
-        if isinstance(node, ty.Call) and pure(place):
-            return ty.Update(place.type, place, None, node, span=span)
-        if node.type != place.type or isinstance(node, ty.Call):
-            if place.type not in (ty.INT, ty.FLOAT) or node.type not in RANKS or not pure(place):
+        node = self.binary(op, ty.Old(place.type, span=place.span), operand, span)
+        match node:
+            case ty.Apply(place.type, operation, (ty.Old(), other)):
+                return ty.Update(place.type, place, operation, other, span=span)
+            case _ if node.type == place.type:
+                pass
+            case _ if place.type in RANKS and node.type in RANKS:
+                node = self.cast(place.type, node, span)
+            case _:
                 raise self.mismatch(shown(node.type), place.type, value.span)
-            return ty.Update(place.type, place, None, self.cast(place.type, node, span), span=span)
-        assert isinstance(node, ty.Apply)  # noqa: S101 - a place is no constant
-        return ty.Update(place.type, place, node.operation, node.args[1], span=span)
+        return ty.Update(place.type, place, None, node, span=span)
 
     # -- calls
 

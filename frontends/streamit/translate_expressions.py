@@ -105,6 +105,7 @@ class ExpressionWriter:
     out: list[s.Stmt] = field(factory=list[s.Stmt])
     seen: tuple[Intervals, ...] = ()
     asking: Asking | None = None
+    old: s.Expr | None = None  # what the place held to which this is assigned
 
     def __attrs_post_init__(self) -> None:
         self.seen = self.seen or self.setting.seen
@@ -239,6 +240,9 @@ class ExpressionWriter:
                 return s.ListValue(tuple(self.operands(items)), span=span)
             case ty.Update():
                 return self.update(value, used=True)
+            case ty.Old():
+                assert self.old is not None  # noqa: S101 - it stands in an assignment
+                return self.old
             case ty.Load() | ty.Size():
                 raise AssertionError  # they are parameters
             case _:
@@ -346,17 +350,30 @@ class ExpressionWriter:
     # -- places and indices
 
     def update(self, value: ty.Update, *, used: bool) -> s.Expr:
-        """An assignment as a statement; its value. What is assigned comes before the place."""
+        """An assignment as a statement; its value. From left to right: indices of the place, what it holds, the value."""
         span, operation = value.span, value.operation
-        operand = self.expr(value.value)
+        base, path = steps(value.place)
+        indices = [step.index for step in path if isinstance(step, ty.At)]
+        places = self.operands(indices, indices=True)
+        old = inside(self.expr(base), path, places)
+        reads = operation is not None or any(isinstance(node, ty.Old) for node in walk(value.value))
+        kept = reads and named(base) in self.changes(value.value)
+        old = self.pin(old, value.type) if kept else old
+        outer, self.old = self.old, old
         before = len(self.out)
-        place = self.expr(value.place)
-        if before < len(self.out) and not self.stable(operand):
-            later = self.out[before:]
+        operand = self.expr(value.value)
+        self.old = outer
+        later = self.out[before:]
+        if later and not all(map(self.stable, places)):
             del self.out[before:]
-            operand = self.pin(operand, value.value.type, later)
+            places = [
+                each if self.stable(each) else self.pin(each, of.type, later)
+                for each, of in zip(places, indices, strict=True)
+            ]
             self.out += later
-        old = self.pin(place, value.type) if used and value.after else place
+        place = inside(self.expr(base), path, places)
+        if not kept:
+            old = self.pin(place, value.type) if used and value.after else place
         new = operand
         if operation is not None:
             infix = operation in INFIX
@@ -366,25 +383,18 @@ class ExpressionWriter:
                 else s.Call(self.setting.routines.get(operation, operation), (old, operand), span=span)
             )
         self.put(s.Assign(place, new, span=span))
-        return old
+        return old if value.after else place
+
+    def changes(self, value: ty.Expr) -> set[str]:
+        """The locals and fields that evaluating the expression changes."""
+        return {*updated(value), *self.setting.usage.changed((value,))}
 
     def part(self, value: ty.At | ty.StructPart) -> s.Expr:
         """A part of an array or a struct."""
-        path: list[ty.At | ty.StructPart] = []
-        base: ty.Expr = value
-        while isinstance(base, ty.At | ty.StructPart):
-            path.insert(0, base)
-            base = base.array if isinstance(base, ty.At) else base.value
-        places = iter(self.operands([step.index for step in path if isinstance(step, ty.At)], indices=True))
+        base, path = steps(value)
         found = self.expr(base)
-        for step in path:
-            match step:
-                case ty.At():
-                    found = s.Index(found, next(places), span=value.span)
-                case ty.StructPart(_, whole, index):
-                    assert isinstance(whole.type, ty.Struct)  # noqa: S101 - the checker has seen to it
-                    found = s.Member(found, whole.type.labels[index], span=value.span)
-        return found
+        indices = [step.index for step in path if isinstance(step, ty.At)]
+        return inside(found, path, self.operands(indices, indices=True))
 
     def index(self, value: ty.Expr) -> s.Expr:
         """A whole number as an index: an i64 where no 32 bits can overflow, else an i32."""
@@ -540,6 +550,28 @@ class ExpressionWriter:
         if pops:
             raise NotStatic
         return [s.Name(cursor.window), cursor.at]
+
+
+def steps(value: ty.Expr) -> tuple[ty.Expr, list[ty.At | ty.StructPart]]:
+    """What an expression is a part of, and how one comes from there to it."""
+    path: list[ty.At | ty.StructPart] = []
+    while isinstance(value, ty.At | ty.StructPart):
+        path.insert(0, value)
+        value = value.array if isinstance(value, ty.At) else value.value
+    return value, path
+
+
+def inside(whole: s.Expr, path: Sequence[ty.At | ty.StructPart], places: Sequence[s.Expr]) -> s.Expr:
+    """A part of something; `places`: the indices on the way."""
+    left = iter(places)
+    for step in path:
+        match step:
+            case ty.At():
+                whole = s.Index(whole, next(left), span=path[-1].span)
+            case ty.StructPart(_, of, index):
+                assert isinstance(of.type, ty.Struct)  # noqa: S101 - the checker has seen to it
+                whole = s.Member(whole, of.type.labels[index], span=path[-1].span)
+    return whole
 
 
 def loose(expr: s.Expr) -> bool:

@@ -199,13 +199,23 @@ class Display(s.Node):
 
 @frozen
 class Update(s.Node):
-    """`p = value`, or `p = p operation value`; its value is the new one, `after` the old one."""
+    """`p = value`, or `p = p operation value`; its value is the new one, `after` the old one.
+
+    From left to right: the indices of the place, what it holds (`Old` in the value is that, too), the value.
+    """
 
     type: Type
     place: Expr
     operation: str | None
     value: Expr
     after: bool = False
+
+
+@frozen
+class Old(s.Node):
+    """In the value of an `Update`: what its place held."""
+
+    type: Type
 
 
 @frozen
@@ -227,7 +237,7 @@ class Size(s.Node):
 
 Expr = (
     Constant | Local | Field | Param | Peek | Pop | Apply | Logic | Choose | At | StructPart | Make | Call | Function | Display
-    | Update | Load | Size
+    | Update | Old | Load | Size
 )  # fmt: skip
 
 # ---------------------------------------------------------------------------------------------- statements

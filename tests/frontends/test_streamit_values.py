@@ -149,7 +149,28 @@ def test_operands_keep_their_values_beside_branches_that_change_them() -> None:
         push(10 * a[1] + n);
       }
     }"""
-    assert output(text, [1, 2]) == [12, 101, 6, 11]
+    assert output(text, [1, 2]) == [12, 51, 6, 12]
+
+
+def test_an_assignment_goes_from_left_to_right_as_in_java() -> None:
+    """In filters, in functions and in code that makes the graph."""
+    text = """
+    static { int[4] t; int y = 5; int k; init { y += (y = 1) + 0.5; t[k++] += 2.5; t[k++] = k; t[k] = k = 3; } }
+    int->int pipeline Main { add F; }
+    int->int filter F {
+      int[4] a;
+      int x;
+      int twice() { x *= 2; return x; }
+      work pop 4 push 6 {
+        x = 5; x += (x = 1) + 0.5; push(x);
+        x = 3; x -= twice(); push(x);
+        a[pop()] = pop(); push(a[1]);
+        int i; a[i++] += 1.5; a[i++] *= (i = 2) + 0.25; push(a[0] * 100 + a[1]);
+        i = 0; a[i] = i = pop(); push(a[0]);
+        push(10000 * y + 1000 * t[0] + 100 * t[1] + 10 * t[2] + t[3] + x + pop());
+      }
+    }"""
+    assert output(text, [1, 3, 2, 9]) == [6, -3, 3, 106, 2, 62236]
 
 
 def test_functions_that_change_a_field_are_given_it_as_it_was() -> None:

@@ -340,6 +340,7 @@ class Filter(Actor):
     channels: list[Channel] = field(factory=list)
 
     said: str = ""
+    old: Any = None  # what the place of an assignment held
 
     def __attrs_post_init__(self) -> None:
         self.texts.append("")
@@ -525,6 +526,8 @@ class Filter(Actor):
                 )
             case ty.Update():
                 return self.update(expr)
+            case ty.Old():
+                return self.old
             case _:
                 raise NotImplementedError(expr)
 
@@ -540,7 +543,6 @@ class Filter(Actor):
         return None
 
     def update(self, expr: ty.Update) -> Any:
-        operand = copy(self.value(expr.value))
         places: list[Any] = []
         base: Any = expr.place
         while isinstance(base, ty.At | ty.StructPart):
@@ -554,12 +556,14 @@ class Filter(Actor):
             holder, key = holder[key], place
             if not 0 <= key < len(holder):
                 raise Trapped
-        old = holder[key]
-        new = operand
+        old, outer = copy(holder[key]), self.old
+        self.old = old
+        new = operand = copy(self.value(expr.value))
+        self.old = outer
         if expr.operation is not None:
             new = self.apply(expr.operation, expr.type, [old, operand], expr.type)
         if isinstance(old, list):  # a function may change the array of its caller
-            old[:] = new
+            holder[key][:] = new
         else:
             holder[key] = new
         return old if expr.after else new
