@@ -37,6 +37,12 @@ BEGUN = (
         "write `register stream s (ts int, x int);`, or `s: { ts: int; x: int } stream by ts;`",
     ),
     (
+        r"(?i)\bfrom\s+(select)\b[^;]*$",
+        "a query after `from` stands in parentheses: `from (select ...) as t`",
+    ),
+    (r"(?i)\bfrom\b[^;()]*,\s*(where|group|having|order)\b[^;()]*$", "behind the last source stands no `,`"),
+    (r"(?i)\b(with)\s+\w+\s*\(\s*select\s+$", "write `with a as (select ...)`"),
+    (
         r"(?i)\bfrom\s+(pattern)\s*\[[^\]]*$",
         "there are no patterns over rows: join the stream with itself",
     ),
@@ -147,6 +153,52 @@ _SHAPES = (
     ),
     (r"\[", r"\(\s*(\w+)\s*$", "with a window it is a query: `select * from #[...]`"),
     (r"-", r"(?i)\[[^\[\]]*\b(range|slide|rows|session)\s*$", "what stands behind `#` is not negative"),
+    (r"\.[0-9]", r"(?i)\[[^\[\]]*\b(rows?|limit)\s+[0-9]+$", "`#` counts whole rows"),
+    (
+        r",",
+        r"(?i)(\[[^\[\]]*\b(?:range|rows?|session)\b[^\[\]]*)$",
+        "the parts of a window have no `,` between: `[range 5 slide 2]`",
+    ),
+    (
+        r"\[",
+        r"(\])\s*$",
+        "a stream is seen through one window; a second one is of a query: `(select * from s[...]) [...]`",
+    ),
+    (r"\w", r"(?i)\b(exists)\s+$", "it asks for the rows of a query: `exists (select * from ...)`"),
+    (
+        r"(?i)[;)]|or\b|then\b|group\b|$",
+        r"(?i)\b(between)\s+(?:(?!\band\b)[^;])*$",
+        "it has two ends: `x between 1 and 2`",
+    ),
+    (
+        r"\w",
+        r"(?i)\b(interval)\s*'[^']*'\s*$",
+        "units are `microsecond`, `millisecond`, `second`, `minute`, `hour`, `day`, `week`, `month`, `quarter` and `year`",
+    ),
+    (
+        r"['0-9]",
+        r"(?i)\b(is)\s+(?:not\s+)?$",
+        "`is` asks for `null`, `true` or `false`; values are compared by `=`",
+    ),
+    (r"=>", r"(\w|\))\s*$", "greater or equal is written `>=`"),
+    (r"<", r"(=)\s*$", "less or equal is written `<=`"),
+    (r"\w", r"(?i)\b(using)\s+$", "its columns stand in parentheses: `using (k)`"),
+    (r"\w", r"(?i)\b(order)\s+$", "it is written `order by x`"),
+    (
+        r"(?i)then\b",
+        r"(?i)\b(case)\b(?![^;]*\bwhen\b)[^;]*$",
+        "a condition stands behind `when`: `case when c then a else b end`",
+    ),
+    (
+        r"\(",
+        r"(?i)\b([idr]stream)\s*\(\s*[idr]stream\s*$",
+        "what it is of is a relation, which a stream is none of: leave one of both out",
+    ),
+    (
+        r"(?i)[,;)]|from\b|as\b",
+        r"(?i)(?:\bselect|,)\s*(case|not|in|is|like|between|and|or|when|then|exists)\s*$",
+        'as a name, a word of the language stands in double quotes: `"#"`',
+    ),
 )
 """What stands there and before it, and what is written instead, in which `#` is a part of what stands before."""
 
@@ -170,7 +222,8 @@ def _plain(found: Diagnostic, span: Span) -> Diagnostic | None:
     if (begins or behind is not None or ended) and here and here[-1] not in ";{":
         line = here.count("\n") + 1
         return evolve(found, help=f"put `;` at the end of line {line}: declarations end with it")
-    item = _ITEM.search(before) if text[at : at + 1] in ("(", ".") else None
+    pointed = text[at : at + 1] == "." and not text[at + 1 : at + 2].isdigit()
+    item = _ITEM.search(before) if pointed or text[at : at + 1] == "(" else None
     if item is not None and item[1].lower() not in _BEHIND:
         return evolve(found, help=f"is there a `,` missing in front of `{item[1]}`?")
     if re.search(r"(?:^|;)\s*(\w+)\s*\(\s*\w+\s+$", before):

@@ -705,7 +705,7 @@ class BodyWriter(Values):
                 self.stmt(part)
             return
         case = cases[0]
-        tests = [s.Binary("==", value, self.expr(v)) for v in case.values]
+        tests = [self.matches(value, label, case.span) for label in case.values]
         cond: s.Expr = tests[0]
         for test in tests[1:]:
             cond = s.Binary("or", cond, test)
@@ -713,6 +713,19 @@ class BodyWriter(Values):
         with self.block() as rest:
             self.cases(value, cases[1:], default)
         self.out.append(s.If(cond, then, _otherwise(s.Block(tuple(rest))), span=case.span))
+
+    def matches(self, value: s.Expr, label: z.Expr, span: Span | None) -> s.Expr:
+        """Whether a label is the value of a `switch`; where statements are skipped, one that is undefined is not."""
+        if not self.consts.program.skips:
+            return s.Binary("==", value, self.expr(label))
+        with self.attempt("tried") as attempt:
+            last = self.expr(label)
+        if not attempt.found:
+            return s.Binary("==", value, last)
+        fits = s.Name(self.unused("fits"))
+        self.out.append(s.VarDecl(fits.name, None, FALSE, span=span))
+        self.attempted(attempt, (s.Assign(fits, s.Binary("==", value, last)),))
+        return fits
 
     def when(self, stmt: z.When) -> None:
         """`when`: nested loops; `some` is left after the body, `all` tests before it."""

@@ -321,6 +321,8 @@ class Checker:
         failing = self.failing()
         returns = z.inside(body).of(z.Return)
         fails = any(each.value is not None and z.may_fail(each.value, failing) for each in returns)
+        if self.program.skips and function.result is not None:
+            fails = fails or not z.leaves(body)  # without a value it is undefined, and ends no record
         self.functions[index] = evolve(alone, fails=fails)
 
     def function_value(self, expr: a.FunctionValue) -> z.Expr:
@@ -420,6 +422,12 @@ class Checker:
         match item:
             case a.TypeDecl():
                 declared_types.declare_type(self, item)
+                return ()
+            case a.StaticDecl(name, type_, a.FunctionValue(a.FunctionType(params, result), body)) if (
+                name not in self.reassigned
+                and (type_ is None or self.type(type_) == self.type(a.FunctionType(params, result)))
+            ):
+                self.function(a.FunctionDecl(name, params, result, body, span=span))
                 return ()
             case a.StaticDecl():
                 self.static(item)

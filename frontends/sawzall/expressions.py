@@ -108,6 +108,14 @@ class Expressions:
                 help_line = f"a character is written `'{span.text[1]}'`"
         elif wanted == t.BOOL and found in NUMBERS:
             help_line = "a condition compares: `x != 0`"
+        elif isinstance(wanted, t.Record) and isinstance(found, t.Record):
+            names, given = ([name for name, _ in record.fields] for record in (wanted, found))
+            if names != given and [type_ for _, type_ in wanted.fields] == [
+                type_ for _, type_ in found.fields
+            ]:
+                text = span.text if span is not None and re.fullmatch(r"[\w.]+", span.text) else "x"
+                parts = ", ".join(f"{text}.{name}" for name in given)
+                help_line = f"tuples whose fields have other names are of another type: `{{ {parts} }}`"
         message = f"expected `{spelled(wanted)}`, found `{spelled(found)}`"
         return self.error("sawzall-type-mismatch", message, span, help_line)
 
@@ -160,6 +168,8 @@ class Expressions:
                 known = self.member(value, name)
                 if known is not None and known.what == "variable":
                     return self.names.read(known.index, span)
+                if known is not None and known.what == "function":
+                    return self.function_of(known.index, span)
                 return self.field(self.infer(value), name, span)
             case s.Index(value, index):
                 return self.item(self.infer(value), index, span)
@@ -348,15 +358,11 @@ class Expressions:
         types = tuple(None if node is None else node.type for node in nodes)
         found = OPERATIONS.get(named(name, types))
         signature = None if found is None else found.rule(types)
-        if (
-            signature is None and None in types
-        ):  # as in `haskey({"a": 1}, "a")`: the other operand does not say it
-            types = tuple(
-                self.infer(arg).type if type_ is None else type_
-                for arg, type_ in zip(args, types, strict=True)
-            )
-            found = OPERATIONS.get(named(name, types))
-            signature = None if found is None else found.rule(types)
+        for at, arg in enumerate(args):  # as in `haskey({"a": 1}, "a")`: the other operand does not say it
+            if signature is None and types[at] is None:
+                types = (*types[:at], self.infer(arg).type, *types[at + 1 :])
+                found = OPERATIONS.get(named(name, types))
+                signature = None if found is None else found.rule(types)
         if signature is None:
             sign = "-" if name == "neg" else name
             shown = ", ".join("`int`" if type_ is None else f"`{spelled(type_)}`" for type_ in types)

@@ -131,8 +131,10 @@ def _weight(table: z.Table, total: str) -> str:
 
 
 def indexed(table: z.Table) -> tuple[p.Annotation, ...]:
-    """What an output says of the index of a table."""
-    return (p.Annotation("Index", (s.Int(len(table.index)),)),) if table.index else ()
+    """What an output says of the index of a table, and of the deviations of the weights of a `top`."""
+    exact = (s.Int(len(_weights(table))),) if table.kind == "top" else ()
+    known = table.index or exact
+    return (p.Annotation("Index", (s.Int(len(table.index)), *exact)),) if known else ()
 
 
 def reducer(table: z.Table, queue: str, operator: str, function: str) -> Reducer:

@@ -11,6 +11,7 @@ ABSENT = {
         ("istream", "dstream", "rstream"),
         "it stands first: `select istream(distinct a) ...`, `istream(select ...)`",
     ),
+    "exists": "it asks for the rows of a query: `exists (select * from ...)`",
     "age": "the time between two instants is `a - b`",
     "earliest_by_offset": "say by what: `min_by(x, ts)`",
     "avedev": "there are `stddev(x)` and `variance(x)`",

@@ -95,6 +95,13 @@ class RowExpressions:
                 if self.rows[source].field(name) is None:
                     raise self.unknown(name, (self.rows[source],), expr.span)
                 return Column(source, name)
+            case s.Member(s.Name(label) as source, name) if not any(row.field(label) for row in self.rows):
+                having = [self.labels[i] for i, row in enumerate(self.rows) if row.field(name) is not None]
+                if having:
+                    message = f"there is no source `{label}` here"
+                    written = " or ".join(f"`{known}.{name}`" for known in having)
+                    raise self.report.error("sql-unknown-column", message, source.span, f"write {written}")
+                return None
             case _:
                 return None
 

@@ -168,7 +168,14 @@ class SqlBuilder(ExprBuilder):
         span = self.span(tree)
         if (condition is None) != (kind == "cross"):
             what = "has no condition" if kind == "cross" else "says by what: `on` or `using`"
-            self.report("syntax-join", f"a join that is {kind} {what}", self.tree_span(tree.children[2]))
+            hint = (
+                None
+                if kind == "cross"
+                else "write `join s on s.k = r.k`, `join s using (k)`, or `cross join s` for all pairs"
+            )
+            self.report(
+                "syntax-join", f"a join that is {kind} {what}", self.tree_span(tree.children[2]), hint
+            )
         word = (_as_tuple(before)[-1].alias or "").lower()
         if word in _JOINS:
             self.report("syntax-join", f"there is no {word} join", span, _JOINS[word])

@@ -46,7 +46,7 @@ class Screen:
     sent: Mapping[str, str] = field(factory=dict[str, str])
     folder: str | None = None
     commands: bool = False
-    indices: Mapping[str, int] = field(factory=dict[str, int])
+    indices: Mapping[str, tuple[int, int]] = field(factory=dict[str, tuple[int, int]])
     failed: int = 0
     held: list[Print] = field(factory=list["Print"])
     lock: Lock = field(factory=Lock)
@@ -70,7 +70,7 @@ class Screen:
             from river.io.schema import growable
 
             type_ = growable(type_)  # as record batches for it are made
-        index = self.indices.get(name, 0)
+        index = self.indices.get(name, (0, 0))
         self.held.append(
             kind(self.streams.stdout, name, type_, form, self.limit, hold=hold, under=under, index=index)
         )
@@ -150,7 +150,7 @@ class Print(Scoped):
     limit: int | None
     hold: bool
     under: Callable[[str], AbstractContextManager[None]] | None = None
-    index: int = 0
+    index: tuple[int, int] = (0, 0)
     seen: int = 0
     rows: list[Any] = field(factory=list[Any])
     sink: Sink | None = None

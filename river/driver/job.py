@@ -39,7 +39,7 @@ class Job:
     `in_place`: outputs may take the place of inputs. `mode`: what becomes of folders to which outputs go (None: `error`).
     `partition_by`: columns whose values name the folders of the rows of an output that goes to a folder, by output.
     `order_by`: columns by which rows are in order that have none, by input.
-    `read`, `written`: what else is, for `river.driver.places`. `indices`: how many of the first fields of an output are an index.
+    `read`, `written`: what else is, for `river.driver.places`. `indices`: of outputs, as `Border.index`.
     """
 
     inputs: Inputs
@@ -59,7 +59,7 @@ class Job:
     mode: Mode | None = None
     partition_by: Mapping[str, str | Sequence[str]] = field(factory=dict[str, "str | Sequence[str]"])
     order_by: Mapping[str, Sequence[str]] = field(factory=dict[str, "Sequence[str]"])
-    indices: Mapping[str, int] = field(factory=dict[str, int])
+    indices: Mapping[str, tuple[int, int]] = field(factory=dict[str, tuple[int, int]])
     read: tuple[Endpoint, ...] = ()
     written: tuple[Endpoint, ...] = ()
 

@@ -45,7 +45,7 @@ def open_output(
     if target is not None and is_folder(target):
         return _in_folder(job, name, type_, most)
     in_place = job.live is not None or keeper is not None
-    index = job.indices.get(name, 0)
+    index = job.indices.get(name, (0, 0))
     sink = open_sink(
         target, type_, name=name, format=format_, in_place=in_place, resume=position, index=index
     )

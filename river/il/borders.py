@@ -32,7 +32,8 @@ class Border:
     `whole`: it has one item, the list of all rows of its data. `stamp`: the function of the program that makes the first
     field, its key, of the others.
     `printed`: its texts are one text, for people, on this stream. `errors`: each row is an error of the run. `sent`: each row is
-    the name of a file, or a command, and bytes for it. `index`: how many of the first fields of a row are an index.
+    the name of a file, or a command, and bytes for it. `index`: how many of the first fields of a row are an index, and how many
+    deviations stand behind a row, which is exact.
     `steady`: items at the start, before the first steady state, and in each steady state.
     """
 
@@ -45,7 +46,7 @@ class Border:
     printed: Stream | None = None
     errors: bool = False
     sent: Sent | None = None
-    index: int = 0
+    index: tuple[int, int] = (0, 0)
     steady: tuple[int, int] | None = None
 
     def items(self, iterations: int) -> int | None:
@@ -62,7 +63,7 @@ WANTS: Final = {
     "Printed": 'no arguments, or "stderr"',
     "Errors": "no arguments",
     "Sent": '"file" or "proc", at an output of a text and bytes',
-    "Index": "how many of the first fields are an index",
+    "Index": "how many of the first fields are an index, and how many deviations stand behind",
     "Steady": "two whole numbers: items at the start and in each steady state",
 }
 
@@ -118,8 +119,17 @@ def _read(annotation: Annotation, before: Border, decl: Input | Output) -> Borde
             return evolve(before, errors=True)
         case "Sent", (s.String("file" | "proc" as word),) if _names_places(decl):
             return evolve(before, sent="file" if word == "file" else "proc")
-        case "Index", (s.Int(count),) if isinstance(decl, Output) and isinstance(decl.type, s.RecordType):
-            return evolve(before, index=count) if count <= len(decl.type.fields) else None
+        case "Index", (s.Int(count), *more) if isinstance(decl, Output) and isinstance(
+            decl.type, s.RecordType
+        ):
+            fits = count <= len(decl.type.fields)
+            match more:
+                case []:
+                    return evolve(before, index=(count, 0)) if fits else None
+                case [s.Int(exact)]:
+                    return evolve(before, index=(count, exact)) if fits else None
+                case _:
+                    return None
         case "Steady", (s.Int(first), s.Int(each)):
             return evolve(before, steady=(first, each))
         case name, _:

@@ -65,15 +65,20 @@ def display(type_: Type) -> Callable[[Any], str]:
     return lambda value: _visible(text(value))
 
 
-def entries(name: str, type_: Type, index: int) -> Callable[[Sequence[Any]], str]:
-    """The function from items to lines `name[a, b] = c, d`, as szl writes tables; the first `index` fields are in brackets."""
+def entries(name: str, type_: Type, index: tuple[int, int]) -> Callable[[Sequence[Any]], str]:
+    """The function from items to lines `name[a, b] = c, d`, as szl writes tables.
+
+    `index`: how many of the first fields are in brackets, and how many deviations stand behind, which are 0.
+    """
+    count, exact = index
+    behind = ", 0" * exact + "\n"
     texts = [_cells(of) for _, of in columns(type_)]
     single = not isinstance(type_, Record)
 
     def line(item: Any) -> str:
         cells = [text(value) for text, value in zip(texts, (item,) if single else item, strict=True)]
-        keys, values = (", ".join(chain.from_iterable(part)) for part in (cells[:index], cells[index:]))
-        return f"{name}[{keys}] = {values}\n"
+        keys, values = (", ".join(chain.from_iterable(part)) for part in (cells[:count], cells[count:]))
+        return f"{name}[{keys}] = {values}{behind}"
 
     return lambda items: "".join(map(line, items))
 

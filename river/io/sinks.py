@@ -334,13 +334,14 @@ def open_sink(
     format: str | None = None,
     in_place: bool = False,
     resume: int | None = None,
-    index: int = 0,
+    index: tuple[int, int] = (0, 0),
 ) -> Sink:
     """A sink for items of `type` of the output `name`; `target` is a path, `-`, an open file, or None to collect.
 
     It may be an output that is open already, whose format is stated. A file appears when it is complete, or `in_place` as it is
     written, but for Parquet, which cannot be read before its end.
-    `resume`: lines are appended to the first so many bytes of the file. `index`: how many of the first fields are an index.
+    `resume`: lines are appended to the first so many bytes of the file. `index`: how many of the first fields are an index, and
+    how many deviations stand behind.
 
     Raises: Rejected("data-format") for a format that is not known or cannot hold the type, ("data-output").
     """

@@ -65,6 +65,7 @@ def test_none_takes_its_type_from_what_stands_around_it() -> None:
         ("v: relation = select s.kk from s, t;", "sql-unknown-column", "did you mean `k`?"),
         ("v: relation = select a from s, t;", "sql-ambiguous-column", "write `s.a` or `t.a`"),
         ("v: relation = select u.* from s;", "sql-unknown-source", None),
+        ("v: relation = select s.a from s as u;", "sql-unknown-column", "write `u.a`"),
         ("v: relation = select a from s, s;", "sql-duplicate-source", "give one of them another name: `as other`"),
         ("v: relation = select a from s where count(*) > 1;", "sql-aggregate-place", "conditions on groups stand after `having`"),
         ("v: relation = select a from s where sum(a) > 1;", "sql-aggregate-place", None),

@@ -408,7 +408,10 @@ WITHIN = "rows are chosen by `row_number() over (order by ...)`; p is a number t
             "select f(select a from t) from s",
             "one value of a query stands in parentheses of its own: `f((select ...))`",
         ),
-        ("select a from s join t", None),
+        (
+            "select a from s join t",
+            "write `join s on s.k = r.k`, `join s using (k)`, or `cross join s` for all pairs",
+        ),
         ("select a from s cross join t on a = b", None),
         ("select a from s, t full join u on t.a = u.a", "write `cross join` instead of the comma"),
     ],
@@ -470,6 +473,60 @@ def test_words_that_are_not_there_come_with_what_does_instead(text: str, help_li
             "a value that is made of queries is selected: `select (select ...) / (select ...) as x`",
         ),
         ("v: select cuont(*) from s;", (1, 11), "did you mean `count`?"),
+        (
+            "v: select a from s where exists r;",
+            (1, 33),
+            "it asks for the rows of a query: `exists (select * from ...)`",
+        ),
+        ("v: select a from s where a between 1;", (1, 37), "it has two ends: `x between 1 and 2`"),
+        ("v: select a from s where a between 1 or b;", (1, 38), "it has two ends: `x between 1 and 2`"),
+        (
+            "v: select a from s[range interval '1' fortnight];",
+            (1, 39),
+            "units are `microsecond`, `millisecond`, `second`, `minute`, `hour`, `day`, `week`, `month`, `quarter` and `year`",
+        ),
+        (
+            "v: select a, case, b from s;",
+            (1, 18),
+            'as a name, a word of the language stands in double quotes: `"case"`',
+        ),
+        (
+            "v: select a from s where a is 3;",
+            (1, 31),
+            "`is` asks for `null`, `true` or `false`; values are compared by `=`",
+        ),
+        ("v: select a from s, where a > 1;", (1, 13), "behind the last source stands no `,`"),
+        ("v: select a from s where a => 1;", (1, 28), "greater or equal is written `>=`"),
+        ("v: select a from s where a =< 1;", (1, 29), "less or equal is written `<=`"),
+        ("v: select a from s join t using k;", (1, 33), "its columns stand in parentheses: `using (k)`"),
+        (
+            "v: select case a > 1 then 2 end from s;",
+            (1, 22),
+            "a condition stands behind `when`: `case when c then a else b end`",
+        ),
+        ("v: select a from s order a;", (1, 26), "it is written `order by x`"),
+        (
+            "v: select a from select a from s;",
+            (1, 13),
+            "a query after `from` stands in parentheses: `from (select ...) as t`",
+        ),
+        ("v: with a (select b from s) select * from a;", (1, 4), "write `with a as (select ...)`"),
+        ("v: select a from s[rows 2.5];", (1, 26), "`rows` counts whole rows"),
+        (
+            "v: select a from s[range 5, slide 2];",
+            (1, 27),
+            "the parts of a window have no `,` between: `[range 5 slide 2]`",
+        ),
+        (
+            "v: select a from s[range 5] [rows 2];",
+            (1, 29),
+            "a stream is seen through one window; a second one is of a query: `(select * from s[...]) [...]`",
+        ),
+        (
+            "v: istream(istream(select a from s));",
+            (1, 19),
+            "what it is of is a relation, which a stream is none of: leave one of both out",
+        ),
     ],
 )
 def test_typical_slips_are_told_what_to_write(text: str, place: tuple[int, int], help_line: str) -> None:

@@ -293,6 +293,16 @@ def test_entries_are_lines_as_szl_writes_them(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_entries_of_a_top_have_the_deviation_of_each_number_of_a_weight(tmp_path: Path) -> None:
+    script = tmp_path / "tops.szl"
+    script.write_text(
+        't: table top(2) of string weight n: int; emit t <- "a" weight 3; emit t <- "a" weight 1;'
+        "u: table top(1)[k: bool] of int weight { int, float }; emit u[true] <- 5 weight { 1, 0.5 };"
+    )
+    status, out, err = shown(str(script), "--backend", "reference", "--format", "entries")
+    assert (status, err, out) == (0, "", "t[] = a, 4, 0\nu[true] = 5, 1, 0.5, 0, 0\n")
+
+
 WEIGHTS = """
 t: table top(1)[k: string] of s: string weight w: { n: int, x: { float, uint } };
 emit t["k"] <- "a" weight { 1, { 2.0, 3U } };
