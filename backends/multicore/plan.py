@@ -24,6 +24,7 @@ from river.il.model import Stateless
 from river.il.partial import Partial, partial, stated
 from river.il.sources import source
 from river.lang import typed
+from river.lang import types as t
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -247,10 +248,11 @@ def _narrow(graph: Graph, options: Options, component: Sequence[int]) -> int:
     if not all((is_plain if joined else shares)(queue.type) for queue in queues):
         return 1
     widest = max((sum(strides(queue.type)) for queue in queues), default=0)
-    longer = min(1.0, _share(graph, component)) * LONGER if joined else 1.0
+    flow, share = _flow(graph, component)
+    longer = min(1.0, share) * LONGER if joined else 1.0
     many = max(1, int(LONGER * ROW / max(1.0, longer)) // widest) if widest else 1
-    known = all(is_plain(queue.type) for queue in graph.queues.values())
-    return many if known else min(many, LONGER)
+    texts = max((flow[name] for name, queue in graph.queues.items() if not is_plain(queue.type)), default=0.0)
+    return min(many, int(LONGER / min(1.0, texts))) if texts else many
 
 
 def _printed(queue: Queue) -> bool:
@@ -258,10 +260,14 @@ def _printed(queue: Queue) -> bool:
     return queue.consumer is None and not is_plain(queue.type)
 
 
-def _share(graph: Graph, component: Sequence[int]) -> float:
-    """Which part of the items that come in an operator takes, on average: as many as rates say, or one for each before it."""
+def _flow(graph: Graph, component: Sequence[int]) -> tuple[Mapping[str, float], float]:
+    """How many items each queue gets for one that comes in, as rates say, or one for each; how many an operator takes on average.
+
+    Where ticks are all that comes in, for one that is made of these.
+    """
     flow = dict.fromkeys(graph.inputs, 1.0)
     taken: list[float] = []
+    made: list[float] = []
     for instance in sorted(graph.instances, key=lambda each: component[each.index]):
         op, came = instance.operator, [flow.get(queue, 0.0) for queue in instance.ins]
         taken.append(max(came, default=0.0))
@@ -272,8 +278,13 @@ def _share(graph: Graph, component: Sequence[int]) -> float:
             firings = sum(came) / max(1, len(op.outs))
         else:
             firings = sum(came)
-        flow |= {queue: firings * (out.push or 1) for queue, out in zip(instance.outs, op.outs, strict=True)}
-    return sum(taken) / max(1, len(taken))
+        sent = {queue: firings * (out.push or 1) for queue, out in zip(instance.outs, op.outs, strict=True)}
+        flow |= sent
+        if any(queue in graph.inputs for queue in instance.ins):
+            made += [count for queue, count in sent.items() if is_plain(graph.queues[queue].type)]
+    ticks = all(graph.queues[name].type == t.UNIT for name in graph.inputs)
+    one = max(1.0, *made) if ticks and made else 1.0
+    return {queue: count / one for queue, count in flow.items()}, sum(taken) / max(1, len(taken)) / one
 
 
 def _whole(graph: Graph, batch: int, options: Options) -> int:

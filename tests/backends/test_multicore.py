@@ -597,6 +597,17 @@ def test_batches_are_longer_where_operators_get_a_part_of_the_items(pop: int, lo
     assert batch == pytest.approx(16 * BATCH * longer, rel=0.01)
 
 
+@pytest.mark.parametrize(("push", "pop", "longer"), [(1, 1, 4), (100, 1, 4), (100, 100, 31)])
+def test_batches_of_what_ticks_make_are_as_long_as_of_what_comes_in(push: int, pop: int, longer: int):
+    """And as much longer as less is printed."""
+    program = graph(
+        f"operator source(clock: unit) -> (y[push {push}]: f32) {{ on clock(_) {{ for i in 0 .. {push} {{ emit y 0.5; }} }} }}",
+        f"operator few(x: f32) -> (y: string) {{ on x[pop {pop}](w) {{ emit y string(w[0]); }} }}",
+        "input ticks: unit;", "output zs: string;", "(ys) <- source(ticks);", "(zs) <- few(ys);",
+    )  # fmt: skip
+    assert BACKEND.plan(program, MACHINE, Options()).batch // BATCH == longer
+
+
 def test_who_sends_much_for_each_window_handles_as_many_windows_at_once_as_fit_into_a_batch():
     pytest.importorskip("llvmlite")
     program = graph(

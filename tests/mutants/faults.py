@@ -1232,6 +1232,14 @@ FRONTENDS: Final = (
         "tests/backends/test_multicore.py::test_texts_that_only_leave_the_program_leave_batches_of_what_comes_before_longer",
     ),
     Mutant(
+        "ticks-for-items",
+        "what an operator gets is counted for each tick, so that batches of a program that makes its items are short",
+        "backends/multicore/plan.py",
+        "one = max(1.0, *made) if ticks and made else 1.0",
+        "one = 1.0",
+        "tests/backends/test_multicore.py::test_batches_of_what_ticks_make_are_as_long_as_of_what_comes_in",
+    ),
+    Mutant(
         "structs-put-together-at-each-call",
         "a struct that functions are given is gathered from its queue at each call",
         "frontends/streamit/translate_expressions.py",
