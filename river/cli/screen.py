@@ -16,13 +16,14 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from river.cli.terminal import Streams
+    from river.io.display import Entry
     from river.io.sinks import Sink
     from river.lang.types import Type
 
 BINARY = ("arrow", "parquet")
 """Formats that are not text: nothing can stand beside them."""
 
-LINES = ("csv", "tsv", "jsonl")
+LINES = ("csv", "tsv", "jsonl", "entries")
 """Formats of lines, which may be made by others."""
 
 
@@ -232,7 +233,14 @@ class Print(Scoped):
 
 
 class PrintLines(Print):
-    """One of csv, tsv or jsonl, which takes lines as they are (`sinks.TextSink`)."""
+    """One of csv, tsv, jsonl or entries, which takes lines as they are (`sinks.TextSink`)."""
+
+    @property
+    def entry(self) -> Entry | None:
+        """How lines of entries are."""
+        from river.io.display import Entry
+
+        return Entry(self.name, self.index) if self.format == "entries" else None
 
     def write_bytes(self, data: bytes | memoryview) -> None:
         """Takes lines; how many rows they are, `skip` is told."""

@@ -10,6 +10,7 @@ import unicodedata
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from river.classes import frozen
 from river.io import scalars
 from river.io.encode import encoder
 from river.io.schema import columns
@@ -65,13 +66,25 @@ def display(type_: Type) -> Callable[[Any], str]:
     return lambda value: _visible(text(value))
 
 
-def entries(name: str, type_: Type, index: tuple[int, int]) -> Callable[[Sequence[Any]], str]:
-    """The function from items to lines `name[a, b] = c, d`, as szl writes tables.
+@frozen
+class Entry:
+    """Lines `name[a, b] = c, d`, as szl writes tables.
 
     `index`: how many of the first fields are in brackets, and how many deviations stand behind, which are 0.
     """
-    count, exact = index
-    behind = ", 0" * exact + "\n"
+
+    name: str
+    index: tuple[int, int] = (0, 0)
+
+    @property
+    def behind(self) -> str:
+        """How a line ends."""
+        return ", 0" * self.index[1] + "\n"
+
+
+def entries(entry: Entry, type_: Type) -> Callable[[Sequence[Any]], str]:
+    """The function from items to lines."""
+    name, behind, (count, _) = entry.name, entry.behind, entry.index
     texts = [_cells(of) for _, of in columns(type_)]
     single = not isinstance(type_, Record)
 
@@ -88,7 +101,7 @@ def _cells(type_: Type) -> Callable[[Any], list[str]]:
     match type_:
         case Optional(inner):
             some = _cells(inner)
-            return lambda value: ["undefined"] if value is None else some(value)
+            return lambda value: ["undefined"] if value is None else some(value) or [""]
         case Record(fields):
             parts = [_cells(of) for _, of in fields]
             return lambda value: [cell for text, v in zip(parts, value, strict=True) for cell in text(v)]
@@ -106,6 +119,9 @@ def _cells(type_: Type) -> Callable[[Any], list[str]]:
 
 
 def _inside(type_: Type) -> Callable[[Any], str]:
+    if isinstance(type_, Optional):
+        some = _inside(type_.inner)
+        return lambda value: "undefined" if value is None else some(value)
     cells = _cells(type_)
     if isinstance(type_, Record):
         return lambda value: "{ " + ", ".join(cells(value)) + " }"

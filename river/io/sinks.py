@@ -28,6 +28,8 @@ from river.lang.types import BYTES, STRING, UNIT, Optional, Record, Type
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from river.io.display import Entry
+
 FORMATS: Final = ("csv", "tsv", "text", "jsonl", "parquet", "arrow", "raw", "bits", "wav", "table", "entries")
 GROUP: Final = 1 << 16
 """Rows of a Parquet row group, and of an Arrow record batch, at least; unless they have many bytes."""
@@ -71,10 +73,11 @@ class Sink(Protocol):
 
 @runtime_checkable
 class TextSink(Sink, Protocol):
-    """A sink of csv, tsv, jsonl or text: lines of items of `type`."""
+    """A sink of csv, tsv, jsonl, text or entries: lines of items of `type`. `entry`: how lines of entries are."""
 
     format: str
     type: Type
+    entry: Entry | None
 
     def write_bytes(self, data: bytes | memoryview) -> None:
         """Append lines as `write` would make them, in UTF-8; `data` may change afterwards."""
@@ -205,9 +208,11 @@ class _TextSink(Scoped):
         format_: str,
         header: str,
         lines: Callable[[Sequence[Any]], str],
+        entry: Entry | None = None,
     ) -> None:
         self.type = type_
         self.format = format_
+        self.entry = entry
         self._output = output
         self._lines = lines
         self._write(header)
@@ -368,9 +373,10 @@ def open_sink(
     else:
         output = AtomicOutput(target, in_place=in_place and kind != "parquet", resume=resume)
     if kind == "entries":
-        from river.io.display import entries
+        from river.io.display import Entry, entries
 
-        return _TextSink(output, type, kind, "", entries(name, type, index))
+        entry = Entry(name, index)
+        return _TextSink(output, type, kind, "", entries(entry, type), entry)
     return _open(output, kind, type, begun=resume is not None)
 
 

@@ -50,6 +50,7 @@ PATHS = {
         "tables.szl", "csv", ["--out", "total={}/total.jsonl", "--out", "pages={}/pages.parquet"],
     ),
     "tables to standard output": ("tables.szl", "csv", []),
+    "tables to standard output as entries": ("tables.szl", "csv", ["--format", "entries"]),
 }  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from backends.native.egress.sinks import ColumnSink, column_sink
 from river.diagnostics import Rejected
 from river.driver import CountedSink, Writer
 from river.io import deltas, scalars
+from river.io.display import Entry
 from river.io.schema import columns, from_arrow, growable, to_batch
 from river.io.sinks import Collector, open_sink
 from river.io.sources import open_source
@@ -47,7 +48,11 @@ DELTAS = (
     t.delta(t.Record((("f", t.F64), ("l", t.List(t.F32)), ("m", t.Map(t.STRING, t.UNIT)), ("a", t.Array(t.BOOL, 2)))), t.I64),
     t.delta(t.Record(()), t.I64),
 )  # fmt: skip
-FORMATS = ("csv", "tsv", "jsonl")
+FORMATS = ("csv", "tsv", "jsonl", "entries")
+ENTRY = Entry("tab\u00e9", (2, 1))
+PIECES = [
+    "a\u00e9\u20ac\U0010ffff".encode()[start:stop] for start in range(10) for stop in range(start + 1, 11)
+]  # of characters, too
 SPECIAL = st.text(alphabet=' ,\t"\n\r\\aé\x00\x1f\x7f', max_size=30)
 
 few = settings(max_examples=15, deadline=None)
@@ -56,14 +61,14 @@ few = settings(max_examples=15, deadline=None)
 def general(type_: t.Type, format_: str, items: list[Any]) -> bytes:
     """What the sink writes, without a header."""
     target = io.BytesIO()
-    with open_sink(target, type_, name="out", format=format_) as sink:
+    with open_sink(target, type_, name=ENTRY.name, format=format_, index=ENTRY.index) as sink:
         start = len(target.getvalue())
         sink.write(items)
     return target.getvalue()[start:]
 
 
 def found(type_: t.Type, format_: str) -> Encoder:
-    made = encoder(type_, format_)
+    made = encoder(type_, format_, ENTRY if format_ == "entries" else None)
     assert made is not None
     return made
 
@@ -98,8 +103,8 @@ def test_text_of_many_types_is_that_of_the_sink(type_: t.Type, data: st.DataObje
 
 def check_any(type_: t.Type, data: st.DataObject) -> None:
     items = data.draw(st.lists(values_of(type_, 3), max_size=4))
-    for format_ in ("csv", "jsonl"):
-        if type_ == t.Record(()) and format_ == "csv":
+    for format_ in ("csv", "jsonl", "entries"):
+        if type_ == t.Record(()) and format_ != "jsonl":
             assert encoder(type_, format_) is None
         else:
             assert encoded(type_, format_, items) == general(type_, format_, items)
@@ -140,6 +145,8 @@ def test_floats_near_powers_and_ties_are_those_of_python() -> None:
     doubles += [float(f"1e{k}") for k in range(-323, 309)] + [n / 100 for n in range(-200, 200)]
     text = encoded(t.F64, "csv", doubles).decode()
     assert text.splitlines() == [repr(x) for x in doubles]
+    doubles += [NAN, math.inf, -math.inf, 0.0, -0.0, 0.1 + 0.2]
+    assert encoded(t.F64, "entries", doubles) == general(t.F64, "entries", doubles)
     bits = [sign | exponent << 23 | fraction for sign in (0, 1 << 31) for exponent in range(256)
             for fraction in (0, 1, 2, 0x400000, 0x7FFFFE, 0x7FFFFF)]  # fmt: skip
     singles = array("f", array("I", bits).tobytes()).tolist()
@@ -180,11 +187,29 @@ def test_deltas_are_their_change_log(data: st.DataObject) -> None:
 def check_deltas(type_: t.Type, items: list[Any]) -> None:
     log = deltas.changelog(type_)
     rows = [row for item in items for row in deltas.changelog_rows(item)]
-    for format_ in ("csv", "jsonl"):
+    for format_ in ("csv", "jsonl", "entries"):
         got = found(type_, format_).encode(Batch.of(type_, items))
         assert got is not None
         assert bytes(got.data) == general(log, format_, rows)
         assert got.rows == len(rows)
+
+
+@given(st.lists(st.binary(max_size=20) | st.lists(st.sampled_from(PIECES), max_size=8).map(b"".join)))
+@few
+def test_bytes_of_entries_are_text_as_far_as_they_are(items: list[bytes]) -> None:
+    assert encoded(t.BYTES, "entries", items) == general(t.BYTES, "entries", items)
+
+
+def test_records_inside_of_entries_may_be_undefined() -> None:
+    pair = t.Record((("a", t.I64), ("b", t.Optional(t.F64))))
+    type_ = t.Record((("p", t.Optional(pair)), ("l", t.List(t.Optional(pair))), ("m", t.Map(t.BYTES, pair))))
+    items = [(None, (None, (1, None)), FrozenMap({})), ((2, 0.5), (), FrozenMap({b"\xff": (3, 1e300)}))]
+    lines = [
+        "tab\u00e9[undefined, { undefined, { 1, undefined } }] = {:}, 0",
+        "tab\u00e9[2, 0.5, {  }] = { \ufffd: { 3, 1e+300 } }, 0",
+    ]
+    assert general(type_, "entries", items).decode().splitlines() == lines
+    assert encoded(type_, "entries", items).decode().splitlines() == lines
 
 
 @given(st.lists(st.integers(0, 40), max_size=300), st.lists(st.integers(0, 40), max_size=300))
@@ -253,6 +278,14 @@ def delivered(type_: t.Type, rows: t.Type, items: list[Any], target: Any, format
     sink.columns(Batch.of(type_, []))
     counted.sink.close()
     return counted
+
+
+def test_files_of_entries_are_those_of_the_general_path() -> None:
+    files = io.BytesIO(), io.BytesIO()
+    delivered(PLAIN, PLAIN, ITEMS, files[0], "entries")
+    with open_sink(files[1], PLAIN, name="out", format="entries") as sink:
+        sink.write(ITEMS)
+    assert files[0].getvalue() == files[1].getvalue()
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.jsonl", "a.parquet", "a.arrow"])

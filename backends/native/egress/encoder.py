@@ -19,10 +19,11 @@ from river.io import schema as data
 
 if TYPE_CHECKING:
     from backends.native.batch import Batch
+    from river.io.display import Entry
     from river.lang import types as t
 
 ENTRY: Final = "encode"
-FORMATS: Final = ("csv", "tsv", "jsonl", "text")
+FORMATS: Final = ("csv", "tsv", "jsonl", "text", "entries")
 FIRST: Final = 1 << 16
 """Bytes of an encoder's buffer at first."""
 
@@ -102,34 +103,35 @@ def _freed(block: Any, *offsets: int) -> None:
 
 
 @cache
-def _code(type_: t.Type, format_: str) -> Code | None:
+def _code(type_: t.Type, format_: str, entry: Entry | None) -> Code | None:
     if format_ not in FORMATS or not available():
         return None
-    if format_ in ("csv", "tsv"):
+    if format_ in ("csv", "tsv", "entries"):
         try:
             data.columns(deltas.changelog(type_) if deltas.is_delta(type_) else type_)
         except Rejected:
             return None
     effort = level()
     try:
-        return shared(f"encode {effort} {format_} {type_!r}", lambda: _made(type_, format_), effort)
+        key = f"encode {effort} {format_} {entry!r} {type_!r}"
+        return shared(key, lambda: _made(type_, format_, entry), effort)
     except Unsupported:
         return None
 
 
-def _made(type_: t.Type, format_: str) -> ModuleText:
+def _made(type_: t.Type, format_: str, entry: Entry | None) -> ModuleText:
     """The text, and where the fields of the record `Out` lie."""
     from backends.native.egress.lower import encode_text, library
 
     size, fields = library().records["Out"]
-    text = encode_text(type_, format_, ENTRY)
+    text = encode_text(type_, format_, ENTRY, entry)
     return ModuleText(text, (ENTRY,), [size, {name: at for name, (_, at) in fields.items()}])
 
 
-def encoder(type: t.Type, format: str) -> Encoder | None:
-    """The encoder for items of a type as `format` (csv, tsv, jsonl, text); None where the sink has to do it.
+def encoder(type: t.Type, format: str, entry: Entry | None = None) -> Encoder | None:
+    """The encoder for items of a type as `format` (one of `FORMATS`); None where the sink has to do it.
 
-    Items that are deltas of records become the rows of a change log.
+    Items that are deltas of records become the rows of a change log. `entry`: how lines of the format `entries` are.
     """
-    code = _code(type, format)
+    code = _code(type, format, entry)
     return None if code is None else Encoder(type, format, code)

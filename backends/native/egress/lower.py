@@ -1,4 +1,4 @@
-"""Functions from columns to text: csv, tsv, jsonl and text, byte for byte what `river.io.sinks` writes.
+"""Functions from columns to text: csv, tsv, jsonl, text and entries, byte for byte what `river.io.sinks` writes.
 
 `i64 encode(out*, columns*, from, to)` puts rows from .. to - 1 into the buffer of `out` (`runtime/egress.rt`) and returns how
 many rows of text these are; -1 if a text is no line (format text). A delta is its rows in the change log.
@@ -10,6 +10,7 @@ from functools import cache
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Final, assert_never
 
+from backends.native.egress import entries
 from backends.native.egress.rows import Cursor, add_row_hash, add_row_same
 from backends.native.idioms import counted, if_
 from backends.native.ir import Builder
@@ -24,6 +25,8 @@ from river.lang import types as t
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from river.io.display import Entry
 
 DELIMITERS: Final = {"csv": ",", "tsv": "\t"}
 _NET: Final = {
@@ -60,30 +63,36 @@ def net(module: Module, row: t.Type) -> Unit:
     return unit
 
 
-def encode_text(type_: t.Type, format_: str, name: str) -> str:
-    """The module with the function `encode`, called `name`, for items of a type.
+def encode_text(type_: t.Type, format_: str, name: str, entry: Entry | None = None) -> str:
+    """The module with the function `encode`, called `name`, for items of a type. `entry`: of the format `entries`.
 
     Raises: Unsupported for what does not travel or has no text in this format.
     """
     module = Module()
     module.functions.update(library().functions)
     b = Builder()
-    writer = _Writer(module, b, b.slot("ptr"), DELIMITERS.get(format_, ""))
+    writer = Writer(module, b, b.slot("ptr"), DELIMITERS.get(format_, ""))
     start = b.call("ptr", "out_begin", ["ptr %out"])
     b.do(f"store ptr {start}, ptr {writer.cursor}")
-    rows = _deltas(writer, type_, format_) if deltas.is_delta(type_) else _items(writer, type_, format_)
+    lines = _deltas if deltas.is_delta(type_) else _items
+    rows = lines(writer, type_, format_, entry)
     b.call("void", "out_end", ["ptr %out", f"ptr {writer.place()}"])
     b.end(f"ret i64 {rows}")
     head = f"define i64 @{name}(ptr noalias %out, ptr %columns, i64 %from, i64 %to) nounwind"
     return module.text({name: b.finish(name, head)})
 
 
-def _items(writer: _Writer, type_: t.Type, format_: str) -> str:
+def _items(writer: Writer, type_: t.Type, format_: str, entry: Entry | None) -> str:
     """A line per item; how many lines."""
     b = writer.b
     cursor = Cursor.of(b, type_, "%columns")
 
     def line(row: str) -> None:
+        if entry is not None:
+            entries.line(
+                writer, entry, [entries.field(writer, of, cursor, row) for _, of in data.columns(type_)]
+            )
+            return
         match format_:
             case "jsonl":
                 writer.json(type_, cursor, row)
@@ -100,7 +109,7 @@ def _items(writer: _Writer, type_: t.Type, format_: str) -> str:
     return b.op("sub i64 %to, %from")
 
 
-def _deltas(writer: _Writer, type_: t.Type, format_: str) -> str:
+def _deltas(writer: Writer, type_: t.Type, format_: str, entry: Entry | None) -> str:
     """The lines of the change log (`river.io.deltas.changelog_rows`); how many."""
     b, module = writer.b, writer.module
     log, row_type = deltas.changelog(type_), deltas.row_type(type_)
@@ -119,6 +128,13 @@ def _deltas(writer: _Writer, type_: t.Type, format_: str) -> str:
 
     def line(row: str, cursor: Cursor, item: str, op: str) -> None:
         instant.at = cursor.at = 0
+        if entry is not None:
+            operation: entries.Put = lambda: writer.literal(op)  # noqa: E731
+            fields = [entries.field(writer, of, cursor, item) for _, of in log.fields[2:]]
+            entries.line(
+                writer, entry, [entries.field(writer, tau, instant, row), (1, operation), *fields]
+            )
+            return
         match format_:
             case "jsonl":
                 names = [encode_basestring(name) for name, _ in log.fields]
@@ -187,7 +203,7 @@ def _deltas(writer: _Writer, type_: t.Type, format_: str) -> str:
 
 
 @define
-class _Writer:
+class Writer:
     """Puts values at the cursor. `literal` text waits until the next value makes room for both."""
 
     module: Module
@@ -369,11 +385,11 @@ class _Writer:
                     self.json(item, cursor, row)
                 self.literal("]")
             case t.List(item):
-                self._sequence("[]", *cursor.extent(row), lambda i: self.json(item, cursor, i))
+                self.sequence("[", ",", "]", *cursor.extent(row), lambda i: self.json(item, cursor, i))
             case t.Array(item, size):
                 first = self.b.op(f"mul i64 {row}, {size}")
                 after = self.b.op(f"add i64 {first}, {size}")
-                self._sequence("[]", first, after, lambda i: self.json(item, cursor, i))
+                self.sequence("[", ",", "]", first, after, lambda i: self.json(item, cursor, i))
             case t.Map(key, value):
                 self._map(key, value, cursor, row)
             case t.Deque() | t.Bag() | t.OMap() | t.Function():
@@ -411,22 +427,24 @@ class _Writer:
 
         if_(b, finite, lambda: self.put(name, f"double {value}", out=False), infinite)
 
-    def _sequence(self, ends: str, first: str, after: str, put: Callable[[str], None]) -> None:
-        """Items with commas between them: one is put behind each, the last is taken back."""
+    def sequence(
+        self, begin: str, between: str, end: str, first: str, after: str, put: Callable[[str], None]
+    ) -> None:
+        """Items with something between them: it is put behind each, the last is taken back."""
         b = self.b
-        self.literal(ends[0])
+        self.literal(begin)
         self.flush()
 
         def item(i: str) -> None:
             put(i)
-            self.literal(",")
+            self.literal(between)
             self.flush()
 
         counted(b, after, item, first)
-        some = b.op(f"zext i1 {b.op(f'icmp slt i64 {first}, {after}')} to i64")
-        back = b.op(f"sub i64 0, {some}")
+        some = b.op(f"icmp slt i64 {first}, {after}")
+        back = b.op(f"select i1 {some}, i64 {-len(between)}, i64 0")
         self.move(b.op(f"getelementptr inbounds i8, ptr {self.place()}, i64 {back}"))
-        self.literal(ends[1])
+        self.literal(end)
 
     def _map(self, key: t.Type, value: t.Type, cursor: Cursor, row: str) -> None:
         named = key == t.STRING
@@ -438,4 +456,4 @@ class _Writer:
             self.json(value, cursor, i)
             self.literal("" if named else "]")
 
-        self._sequence("{}" if named else "[]", *cursor.extent(row), entry)
+        self.sequence(*("{,}" if named else "[,]"), *cursor.extent(row), entry)

@@ -42,7 +42,7 @@ def column_sink(sink: Callable[[Items], None]) -> Callable[[Items], None]:
         return sink
     target = sink.sink.sink
     if isinstance(target, TextSink):
-        found = encoder(sink.type, target.format)
+        found = encoder(sink.type, target.format, target.entry)
         return sink if found is None else ColumnSink(sink, partial(_text, sink, found))
     if isinstance(target, ArrowSink) and available():
         try:
