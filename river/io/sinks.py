@@ -23,7 +23,7 @@ from river.io.errors import unwritable
 from river.io.schema import arrow, arrow_schema, columns, growable, to_batch
 from river.io.sources import RAW, SUFFIXES
 from river.lang.scope import show
-from river.lang.types import BYTES, STRING, UNIT, Optional, Record, Type
+from river.lang.types import BYTES, STRING, Optional, Record, Type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,23 +32,9 @@ if TYPE_CHECKING:
 
 FORMATS: Final = ("csv", "tsv", "text", "jsonl", "parquet", "arrow", "raw", "bits", "wav", "table", "entries")
 GROUP: Final = 1 << 16
-"""Rows of a Parquet row group, and of an Arrow record batch, at least; unless they have many bytes."""
+"""Rows of an Arrow record batch that is made of items."""
 
-GROUP_BYTES: Final = 64 << 20
 _WAITING, _WAITING_ROWS = 8, 1 << 12  # batches, and rows, of a collected output that are not yet Arrow data
-DICTIONARY: Final = 64 << 10
-"""Bytes of different values of a column in a row group, up to which its rows name them, where columns are parts of others."""
-
-_OFTEN, _SEEN = 2, 1 << 14
-"""How often a value comes on average, among so many, for a column to name its values: otherwise that is slow, and no shorter."""
-
-
-_WORDS: Final[dict[int, Any]] = {
-    1: "B",
-    2: "H",
-    4: "I",
-    8: "Q",
-}  # by size, how memory is looked at as numbers
 
 
 class Sink(Protocol):
@@ -247,29 +233,14 @@ class _TextSink(Scoped):
 
 
 class _ColumnarSink(Scoped):
-    """Record batches for a writer of pyarrow's; `eager`: each write is one batch, else they are collected.
+    """Record batches for a writer of pyarrow's; `eager`: each write of items is one, else they are collected."""
 
-    `begun` makes the writer when the first batches are there, if there are any. `grouped`: record batches are collected, too, of
-    which small ones cost a file much.
-    """
-
-    def __init__(
-        self,
-        output: AtomicOutput,
-        type_: Type,
-        begun: Callable[[Sequence[Any]], Any],
-        *,
-        eager: bool,
-        grouped: bool = False,
-    ) -> None:
+    def __init__(self, output: AtomicOutput, type_: Type, writer: Any, *, eager: bool) -> None:
         self.type = type_
         self._output = output
-        self._begun = begun
-        self._writer: Any = None
+        self._writer = writer
         self._eager = eager
-        self._grouped = grouped
         self._items: list[Any] = []
-        self._batches: list[Any] = []
 
     def write(self, items: Sequence[Any]) -> None:
         self._items.extend(items)
@@ -277,35 +248,13 @@ class _ColumnarSink(Scoped):
             self._flush()
 
     def write_table(self, batch: Any) -> None:
-        self._take()
-        self._batches.append(batch)
-        rows = sum(each.num_rows for each in self._batches)
-        if not self._grouped or rows >= GROUP or sum(each.nbytes for each in self._batches) >= GROUP_BYTES:
-            self._flush()
-
-    def _take(self) -> None:
-        if self._items:
-            self._batches.append(to_batch(self.type, self._items))
-            self._items = []
+        self._flush()
+        self._guarded(lambda: self._writer.write_batch(batch))
 
     def _flush(self) -> None:
-        self._take()
-        batches, self._batches = self._batches, []
-        if batches:
-            self._begin(batches)
-        if len(batches) == 1:
-            self._guarded(lambda: self._writer.write_batch(batches[0]))
-        elif batches:
-            self._guarded(lambda: self._writer.write_table(arrow().Table.from_batches(batches)))
-
-    def _begin(self, batches: Sequence[Any]) -> None:
-        """Makes the writer, if there is none."""
-
-        def begin() -> None:
-            self._writer = self._begun(batches)
-
-        if self._writer is None:
-            self._guarded(begin)
+        items, self._items = self._items, []
+        if items:
+            self._guarded(lambda: self._writer.write_batch(to_batch(self.type, items)))
 
     def _guarded(self, action: Callable[[], None]) -> None:
         try:
@@ -320,14 +269,12 @@ class _ColumnarSink(Scoped):
 
     def close(self) -> None:
         self._flush()
-        self._begin(())
         self._guarded(self._writer.close)
         self._output.close()
 
     def abort(self) -> None:
-        if self._writer is not None:
-            with suppress(OSError, arrow().ArrowException):  # else it writes its end when it is collected
-                self._writer.close()
+        with suppress(OSError, arrow().ArrowException):  # else it writes its end when it is collected
+            self._writer.close()
         self._output.abort()
 
 
@@ -443,45 +390,13 @@ def _open(output: AtomicOutput, kind: str, type_: Type, *, begun: bool = False) 
 
             return TableOutput(output, type_)
         case "parquet":
-            type_ = growable(type_)
+            from river.io.groups import ParquetSink
 
-            def parquet(batches: Sequence[Any]) -> Any:
-                return arrow("parquet").ParquetWriter(
-                    output.file, arrow_schema(type_), **_named(type_, batches)
-                )
-
-            return _ColumnarSink(output, type_, parquet, eager=False, grouped=True)
+            return ParquetSink(output, growable(type_))
         case _:
             new = arrow("ipc").new_stream if output.streaming else arrow("ipc").new_file
             schema = arrow_schema(type_)
-            opened = new(output.file, schema)
-            return _ColumnarSink(output, type_, lambda _: opened, eager=output.streaming)
-
-
-def _named(type_: Type, batches: Sequence[Any]) -> dict[str, Any]:
-    """How a writer of Parquet is told which columns name their different values, as its first rows show."""
-    plain = {name: of.inner if isinstance(of, Optional) else of for name, of in columns(type_)}
-    if not all(map(scalars.is_scalar, plain.values())):
-        return {"dictionary_pagesize_limit": DICTIONARY}
-    if not batches:
-        return {"use_dictionary": False}
-    first = batches[0].slice(0, _SEEN)
-    often = [name for name, of in plain.items() if of != UNIT and _repeats(first.column(name))]
-    return {"use_dictionary": often or False}
-
-
-def _repeats(column: Any) -> bool:
-    """Whether the values of a column come often. Not by functions of pyarrow: to import these takes as long as a short run."""
-    if arrow("types").is_string(column.type) or arrow("types").is_binary(column.type):
-        return _OFTEN * len(set(column.view(arrow().binary()).to_pylist())) <= len(column)
-    width, start = column.type.bit_width // 8, column.offset
-    if not width or column.buffers()[1] is None:
-        return False
-    data: Any = memoryview(column.buffers()[1]).cast("B")[start * width : (start + len(column)) * width]
-    if width in _WORDS:
-        words: list[int] = data.cast(_WORDS[width]).tolist()
-        return _OFTEN * len(set(words)) <= len(column)
-    return _OFTEN * len({bytes(data[i : i + width]) for i in range(0, len(data), width)}) <= len(column)
+            return _ColumnarSink(output, type_, new(output.file, schema), eager=output.streaming)
 
 
 def csv_lines(type_: Type, delimiter: str) -> Callable[[Sequence[Any]], str]:

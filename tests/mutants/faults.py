@@ -3089,6 +3089,38 @@ BLOCKS: Final = (
         "        elif calls := _calls(operator, None, own.source):\n",
         "tests/frontends/test_cql_check.py::test_a_trap_in_a_function_of_the_language_stands_where_the_query_calls_it",
     ),
+    Mutant(
+        "groups-that-end-with-batches",
+        "groups of rows of a Parquet file end where batches do",
+        "river/io/groups.py",
+        "            self._group(GROUP)\n",
+        "            self._group(self._rows)\n",
+        "tests/river/test_io_groups.py::test_bytes_are_those_of_one_writer[flat-1]",
+    ),
+    Mutant(
+        "columns-of-a-group-not-moved",
+        "a group of rows in a Parquet file is sought where it lay in the file that was made of it alone",
+        "river/io/footers.py",
+        "        fields[number] = _I64, fields[number][1] + by\n",
+        "        fields[number] = _I64, fields[number][1]\n",
+        "tests/river/test_io_groups.py::test_bytes_are_those_of_one_writer[deep-2]",
+    ),
+    Mutant(
+        "dictionaries-by-the-first-batch",
+        "which columns of a Parquet file get dictionaries is seen in the first batch, however few rows it has",
+        "river/io/groups.py",
+        "            self._options = _named(self.type, table)\n",
+        "            self._options = _named(self.type, arrow().Table.from_batches(taken[:1]))\n",
+        "tests/river/test_io_groups.py::test_the_first_rows_say_what_comes_often_however_few_come_first",
+    ),
+    Mutant(
+        "characters-cut-off-in-entries",
+        "of bytes in lines of entries, a part of a character is as many replacements as it has bytes",
+        "backends/native/runtime/egress.rt",
+        "        while size <= more and i + size < n",
+        "        while size <= more and i + more < n",
+        "tests/backends/test_native_egress.py::test_bytes_of_entries_are_text_as_far_as_they_are",
+    ),
 )
 
 FAULTS: Final = (

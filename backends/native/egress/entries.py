@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     Put = Callable[[], None]
 
+_MARKS: Final = ("{ ", ", ", " }")
 _DIGITS: Final = "%.15g"
 _DIGITS_ROOM: Final = 32
 
@@ -93,12 +94,9 @@ def _there(writer: Writer, flag: str, put: Put) -> None:
 
 
 def _cell(writer: Writer, type_: t.Type, cursor: Cursor, row: str) -> None:
-    b = writer.b
     match type_:
         case t.List(item):
-            writer.sequence(
-                "{ ", ", ", " }", *cursor.extent(row), lambda i: _inside(writer, item, cursor, i)
-            )
+            writer.sequence(_MARKS, *cursor.extent(row), lambda i: _inside(writer, item, cursor, i))
         case t.Map(key, value):
             _map(writer, key, value, *cursor.extent(row), cursor)
         case t.STRING:
@@ -125,7 +123,7 @@ def _map(writer: Writer, key: t.Type, value: t.Type, first: str, after: str, cur
         _inside(writer, value, cursor, i)
 
     def some() -> None:
-        writer.sequence("{ ", ", ", " }", first, after, entry)
+        writer.sequence(_MARKS, first, after, entry)
         writer.flush()
 
     def none() -> None:

@@ -24,7 +24,7 @@ from river.io import schema as data
 from river.lang import types as t
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from river.io.display import Entry
 
@@ -131,9 +131,7 @@ def _deltas(writer: Writer, type_: t.Type, format_: str, entry: Entry | None) ->
         if entry is not None:
             operation: entries.Put = lambda: writer.literal(op)  # noqa: E731
             fields = [entries.field(writer, of, cursor, item) for _, of in log.fields[2:]]
-            entries.line(
-                writer, entry, [entries.field(writer, tau, instant, row), (1, operation), *fields]
-            )
+            entries.line(writer, entry, [entries.field(writer, tau, instant, row), (1, operation), *fields])
             return
         match format_:
             case "jsonl":
@@ -385,11 +383,11 @@ class Writer:
                     self.json(item, cursor, row)
                 self.literal("]")
             case t.List(item):
-                self.sequence("[", ",", "]", *cursor.extent(row), lambda i: self.json(item, cursor, i))
+                self.sequence("[,]", *cursor.extent(row), lambda i: self.json(item, cursor, i))
             case t.Array(item, size):
                 first = self.b.op(f"mul i64 {row}, {size}")
                 after = self.b.op(f"add i64 {first}, {size}")
-                self.sequence("[", ",", "]", first, after, lambda i: self.json(item, cursor, i))
+                self.sequence("[,]", first, after, lambda i: self.json(item, cursor, i))
             case t.Map(key, value):
                 self._map(key, value, cursor, row)
             case t.Deque() | t.Bag() | t.OMap() | t.Function():
@@ -427,10 +425,9 @@ class Writer:
 
         if_(b, finite, lambda: self.put(name, f"double {value}", out=False), infinite)
 
-    def sequence(
-        self, begin: str, between: str, end: str, first: str, after: str, put: Callable[[str], None]
-    ) -> None:
-        """Items with something between them: it is put behind each, the last is taken back."""
+    def sequence(self, marks: Sequence[str], first: str, after: str, put: Callable[[str], None]) -> None:
+        """Items between marks: the one that stands between two is put behind each, the last is taken back."""
+        begin, between, end = marks
         b = self.b
         self.literal(begin)
         self.flush()
@@ -456,4 +453,4 @@ class Writer:
             self.json(value, cursor, i)
             self.literal("" if named else "]")
 
-        self.sequence(*("{,}" if named else "[,]"), *cursor.extent(row), entry)
+        self.sequence("{,}" if named else "[,]", *cursor.extent(row), entry)

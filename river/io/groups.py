@@ -1,0 +1,180 @@
+"""Parquet files as outputs: groups of rows that are encoded by themselves, side by side where there are several cores.
+
+A library's writer works on one column of one group at a time, so each group is a file of its own in memory, and the output is
+these one behind the other, with one end (`footers`). How rows come has no part in it: the same rows are the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from river.aside import Aside
+from river.diagnostics import Rejected
+from river.io import scalars
+from river.io.errors import unwritable
+from river.io.footers import MAGIC, Footer
+from river.io.schema import arrow, arrow_schema, columns, to_batch
+from river.io.sinks import Scoped
+from river.lang.types import UNIT, Optional, Type
+from river.platform import here
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from river.io.atomic import AtomicOutput
+
+GROUP: Final = 1 << 16
+"""Rows of a group; fewer at the end, or where they have many bytes."""
+
+GROUP_BYTES: Final = 64 << 20
+DICTIONARY: Final = 64 << 10
+"""Bytes of different values of a column in a row group, up to which its rows name them, where columns are parts of others."""
+
+_OFTEN, _SEEN = 2, 1 << 14
+"""How often a value comes on average, among so many, for a column to name its values: otherwise that is slow, and no shorter."""
+
+_WORDS: Final[dict[int, Any]] = {
+    1: "B",
+    2: "H",
+    4: "I",
+    8: "Q",
+}  # by size, how memory is looked at as numbers
+
+
+class ParquetSink(Scoped):
+    """Items and record batches as a Parquet file. As many groups are encoded at once as there are cores."""
+
+    def __init__(self, output: AtomicOutput, type_: Type) -> None:
+        self.type = type_
+        self._output = output
+        self._items: list[Any] = []
+        self._batches: deque[Any] = deque()
+        self._rows = self._bytes = 0  # of the batches
+        self._options: Mapping[str, Any] | None = None
+        self._encoding: deque[Aside[Any]] = deque()
+        self._cores = here().cores
+        self._footer = Footer()
+        self._at = 0
+
+    def write(self, items: Sequence[Any]) -> None:
+        self._items.extend(items)
+        if len(self._items) >= GROUP:
+            self._guarded(self._take)
+
+    def write_table(self, batch: Any) -> None:
+        self._guarded(lambda: self._add(batch))
+
+    def close(self) -> None:
+        self._guarded(self._end)
+        self._output.close()
+
+    def abort(self) -> None:
+        self._items, self._batches = [], deque()
+        while self._encoding:
+            self._encoding.popleft().done(None)
+        self._output.abort()
+
+    def _guarded(self, action: Callable[[], None]) -> None:
+        try:
+            action()
+            self._output.hasten()
+        except BrokenPipeError:  # the reader has had enough: for the command line to decide
+            self.abort()
+            raise
+        except (OSError, arrow().ArrowException) as error:
+            self.abort()
+            raise Rejected([unwritable(self._output.label, error)]) from error
+
+    def _take(self) -> None:
+        items, self._items = self._items, []
+        if items:
+            self._add(to_batch(self.type, items))
+
+    def _add(self, batch: Any) -> None:
+        self._take()
+        self._batches.append(batch)
+        self._rows += batch.num_rows
+        self._bytes += batch.nbytes
+        while self._rows >= GROUP:
+            self._group(GROUP)
+        if self._bytes >= GROUP_BYTES:
+            self._group(self._rows)
+
+    def _group(self, rows: int) -> None:
+        """Has the first rows of the batches encoded."""
+        self._rows -= rows
+        taken: list[Any] = []
+        while rows:
+            batch = self._batches.popleft()
+            if batch.num_rows > rows:
+                self._batches.appendleft(batch.slice(rows))
+                batch = batch.slice(0, rows)
+            taken.append(batch)
+            rows -= batch.num_rows
+        self._bytes = sum(each.nbytes for each in self._batches)
+        table = arrow().Table.from_batches(taken)
+        if self._options is None:
+            self._options = _named(self.type, table)
+        make = partial(_encoded, arrow_schema(self.type), table, self._options)
+        if self._cores == 1:
+            self._put(make())
+            return
+        while len(self._encoding) >= self._cores or (self._encoding and self._encoding[0].done()):
+            self._put(self._encoding.popleft().result())
+        self._encoding.append(Aside(make, "river-encoder"))
+
+    def _put(self, file: Any) -> None:
+        """Appends the rows of a file."""
+        if not self._at:
+            self._write(MAGIC)
+        self._write(self._footer.add(memoryview(file).cast("B"), self._at))
+
+    def _write(self, data: bytes | memoryview) -> None:
+        self._output.file.write(data)
+        self._at += len(data)
+
+    def _end(self) -> None:
+        self._take()
+        if self._rows:
+            self._group(self._rows)
+        while self._encoding:
+            self._put(self._encoding.popleft().result())
+        if not self._at:
+            schema = arrow_schema(self.type)
+            self._put(_encoded(schema, schema.empty_table(), {"use_dictionary": False}))
+        self._write(self._footer.text())
+
+
+def _encoded(schema: Any, table: Any, options: Mapping[str, Any]) -> Any:
+    """A file of one group of rows, or of none. Where batches end has no part in how pages are cut."""
+    out = arrow().BufferOutputStream()
+    with arrow("parquet").ParquetWriter(out, schema, **options) as writer:
+        if table.num_rows:
+            writer.write_table(table.combine_chunks(), table.num_rows)
+    return out.getvalue()
+
+
+def _named(type_: Type, table: Any) -> dict[str, Any]:
+    """How a writer of Parquet is told which columns name their different values, as the first rows show."""
+    plain = {name: of.inner if isinstance(of, Optional) else of for name, of in columns(type_)}
+    if not all(map(scalars.is_scalar, plain.values())):
+        return {"dictionary_pagesize_limit": DICTIONARY}
+    first = table.slice(0, _SEEN).combine_chunks().to_batches()[0]
+    often = [name for name, of in plain.items() if of != UNIT and _repeats(first.column(name))]
+    return {"use_dictionary": often or False}
+
+
+def _repeats(column: Any) -> bool:
+    """Whether the values of a column come often. Not by functions of pyarrow: to import these takes as long as a short run."""
+    if arrow("types").is_string(column.type) or arrow("types").is_binary(column.type):
+        return _OFTEN * len(set(column.view(arrow().binary()).to_pylist())) <= len(column)
+    width, start = column.type.bit_width // 8, column.offset
+    if not width or column.buffers()[1] is None:
+        return False
+    data: Any = memoryview(column.buffers()[1]).cast("B")[start * width : (start + len(column)) * width]
+    if width in _WORDS:
+        words: list[int] = data.cast(_WORDS[width]).tolist()
+        return _OFTEN * len(set(words)) <= len(column)
+    return _OFTEN * len({bytes(data[i : i + width]) for i in range(0, len(data), width)}) <= len(column)
