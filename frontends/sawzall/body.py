@@ -839,7 +839,7 @@ class BodyWriter(Values):
             return s.Range(s.Int(0), most), (overs[0], s.Name(name)) if fixed else None
         type_ = self.variable(quantifier.variable).type
         if len(overs) == 1:
-            return s.Call("sort", (s.Call("keys", (overs[0],)),)), None
+            return s.Call("keys", (overs[0],)), None
         seen = s.Name(self.unused("indices"))
         self.out.append(s.VarDecl(seen.name, expression(t.Map(type_, t.BOOL)), s.MapValue(())))
         for over, end in zip(overs, ends, strict=True):
@@ -847,7 +847,7 @@ class BodyWriter(Values):
             ranges = s.Call("keys", (over,)) if over in maps else s.Range(s.Int(0), end)
             add = s.Assign(s.Index(seen, each), TRUE)
             self.out.append(s.For(None, (each.name,), ranges, s.Block((add,))))
-        return s.Call("sort", (s.Call("keys", (seen,)),)), None
+        return s.Call("keys", (seen,)), None
 
 
 _ZERO = z.Constant(t.I64, 0)

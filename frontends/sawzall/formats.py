@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from frontends.sawzall import conversions
 from frontends.sawzall import typed as z
 from frontends.sawzall.operations import PLACE, named, shown
-from frontends.sawzall.types import FINGERPRINT, plain, spelled
+from frontends.sawzall.types import FINGERPRINT, Recursive, plain, spelled
 from river.lang import syntax as s
 from river.lang import types as t
 from river.lang.operations.text import form_of
@@ -62,7 +62,7 @@ def format_of_text(
                 "at most 99 characters, and 99 digits behind the point",
             )
             raise checker.error("sawzall-format", message, pattern.span, hint)
-        text = formatted(checker, place[0], bare(checker, arg))
+        text = formatted(checker, place[0], checker.infer(arg) if verb == "T" else bare(checker, arg))
         if precision and verb in "sq":
             zero, most = (z.Constant(t.I64, n) for n in (0, int(precision[1:] or "0")))
             text = z.Slice(t.STRING, text, zero, most, span=arg.span)
@@ -162,11 +162,33 @@ def placed(checker: Expressions, value: z.Expr, place: z.Expr, text: int, verbs:
     return asked
 
 
+def type_text(checker: Expressions, type_: t.Type, *, expand: bool = False) -> str:
+    """A type as `%T` shows it: tuples by their names, if the program gives them one, but for the first with `expand`."""
+    if expand and isinstance(type_, Recursive):
+        type_ = checker.names.recursive[type_.number]
+    name = None if expand or not isinstance(type_, t.Record) else checker.names.name_of(type_)
+    match type_:
+        case _ if name is not None:
+            return name
+        case t.List(item):
+            return f"array of {type_text(checker, item)}"
+        case t.Map(key, value):
+            return f"map [{type_text(checker, key)}] of {type_text(checker, value)}"
+        case t.Record(fields):
+            named_ = (
+                type_text(checker, inner) if field == f"_{i}" else f"{field}: {type_text(checker, inner)}"
+                for i, (field, inner) in enumerate(fields)
+            )
+            return "{" + ", ".join(named_) + "}"
+        case _:
+            return spelled(type_)
+
+
 def formatted(checker: Expressions, part: str, node: z.Expr) -> z.Expr:
     """One value in a format, before it is filled up to its width."""
     verb, arg = part[-1], node
     if verb == "T":
-        return z.Constant(t.STRING, spelled(node.type), span=arg.span)
+        return z.Constant(t.STRING, type_text(checker, node.type, expand="#" in part), span=arg.span)
     if verb not in VERBS:
         hint = "places are %d %i %o %u %x %X %e %f %g %E %G %s %q %c %k %b %p %t %T, %v for anything, and %%"
         raise checker.error("sawzall-format", f"`{part}` is no place for a value", arg.span, hint)

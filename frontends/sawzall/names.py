@@ -222,6 +222,19 @@ class Names:
             hint = "a variable without a value is declared by `x: int;`, and `def(x)` is whether it has one"
         raise self.report.error("sawzall-unknown-name", f"unknown name `{name}`", span, hint)
 
+    def name_of(self, type_: t.Type) -> str | None:
+        """The name by which the program knows a type here, if it gives it one."""
+        for frame in reversed(self.frames):
+            for scope in reversed(frame.scopes):
+                for name, known in scope.items():
+                    if known.what == "type" and self.types[known.index] == type_:
+                        return name
+                    members = self.members.get(known.index, {}) if known.what == "type" else {}
+                    for member, inner in members.items():
+                        if inner.what == "type" and self.types[inner.index] == type_:
+                            return f"{name}.{member}"
+        return None
+
     def captured(self, index: int) -> int:
         """The variable by which the current function knows variable `index` of what is around it."""
         outside = self.variables[index]

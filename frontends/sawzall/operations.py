@@ -475,7 +475,7 @@ def shown_as(value: s.Expr, type_: t.Type) -> s.Expr:
 
 
 def _shown(value: s.Expr, type_: t.Type, depth: int) -> s.Expr:
-    """The text of a value that stands in another one, as the program would write it; maps by ascending keys."""
+    """The text of a value that stands in another one, as szl writes it."""
     name = f"{PREFIX}part{depth}"
     part = s.Name(name)
     match type_:
@@ -483,15 +483,15 @@ def _shown(value: s.Expr, type_: t.Type, depth: int) -> s.Expr:
             return _quoted(value, '"')
         case t.List(item):
             texts = s.Comprehension(_shown(part, item, depth + 1), (name,), value)
-            return _empty(value, "{}", _braces(s.Call("join", (texts, s.String(", ")))))
+            return _empty(value, "{  }", _braces(s.Call("join", (texts, s.String(", ")))))
         case t.Map(key, item):
             entry = _shown(s.Index(value, part), item, depth + 1)
             texts = s.Comprehension(
                 _joined_texts(_shown(part, key, depth + 1), s.String(": "), entry),
                 (name,),
-                s.Call("sort", (s.Call("keys", (value,)),)),
+                s.Call("keys", (value,)),
             )
-            return _empty(value, "{:}", _braces(s.Call("join", (texts, s.String(", ")))))
+            return _empty(value, "{ : }", _braces(s.Call("join", (texts, s.String(", ")))))
         case t.Record(fields):
             texts = [_shown(s.Member(value, field), inner, depth) for field, inner in fields]
             return _braces(s.Call("join", (s.ListValue(tuple(texts)), s.String(", "))))
@@ -501,6 +501,8 @@ def _shown(value: s.Expr, type_: t.Type, depth: int) -> s.Expr:
             return s.Call(f"{SHOWN}{number}", (value,))
         case t.Function():
             return s.String(spelled(type_))
+        case t.U64:
+            return _joined_texts(s.Call("string", (value,)), s.String("U"))
         case t.TIME:
             return _joined_texts(s.String('"'), _text((value,), (type_,)), s.String('"'))
         case type_ if type_ in (FINGERPRINT, t.F64):
@@ -761,7 +763,7 @@ FUNCTIONS: tuple[Operation, ...] = (
         "frombase64", _fixed(t.BYTES, t.BYTES, t.BOOL), _library("from_base64"), "what is in base 64", "not in base 64",
         optional=True,
     ),
-    Operation("keys", _keys, lambda args, _: s.Call("sort", (s.Call("keys", args),)), "the keys, ascending"),
+    Operation("keys", _keys, _call("keys"), "the keys, in the order in which they came"),
     Operation("haskey", _has_key, _call("has"), "whether there is such a key"),
     Operation("lookup", _lookup, _call("get"), "the value of a key, or the third operand"),
     Operation(

@@ -1,10 +1,10 @@
 """Types that contain themselves, in arrays and maps: the functions of the operator language that their values need.
 
-A value of such a type is kept as bytes, in one form only but for -0.0: so it is copied and passed on as bytes are, however
-deep it is, and compared as they are, too, where the type has no floats. `open` gives what it is made of, in which the values of
-the type inside are bytes again, and `close` the way back. Numbers are varints, floats have 8 bytes, texts and what is inside
-stand behind their length, and entries of maps in the order of their keys. `same` gives what is the same for equal values, in
-which -0.0 is 0.0 and what is inside has no length.
+A value of such a type is kept as bytes, in one form only but for -0.0 and the order of maps: so it is copied and passed on as
+bytes are, however deep it is, and compared as they are, too, where the type has neither floats nor maps. `open` gives what it is
+made of, in which the values of the type inside are bytes again, and `close` the way back. Numbers are varints, floats have 8
+bytes, and texts and what is inside stand behind their length. `same` gives what is the same for equal values, in which -0.0 is
+0.0, maps are in the order of their keys, and what is inside has no length.
 """
 
 from __future__ import annotations
@@ -91,16 +91,16 @@ def _comparing(consts: Consts, name: str, number: int) -> s.Fn:
     """Bytes that are the same for equal values."""
     value = f'var out = b""; {SIGNLESS}{number}(data, out); return out;'
     return _parsed(
-        f"fn {name}(data: bytes) -> bytes {{ {value if _has_floats(consts, number) else 'return data;'} }}"
+        f"fn {name}(data: bytes) -> bytes {{ {value if _varies(consts, number) else 'return data;'} }}"
     )
 
 
-def _has_floats(consts: Consts, number: int) -> bool:
-    """Whether there are floats in the values of a type that contains itself."""
+def _varies(consts: Consts, number: int) -> bool:
+    """Whether there are floats or maps in the values of a type that contains itself."""
     seen, left = {number}, [consts.program.recursive[number]]
     while left:
         part = left.pop()
-        if part == t.F64:
+        if part == t.F64 or isinstance(part, t.Map):
             return True
         left += t.parts(part)
         if isinstance(part, Recursive) and part.number not in seen:
@@ -138,7 +138,8 @@ class _Writer:
                 yield from self.put(f"{PREFIX}item{depth}", item, depth + 1)
                 yield "}"
             case t.Map(key, item):
-                yield f"out = out + sawzall_varint(len({value})); for {PREFIX}key{depth} in sort(keys({value})) {{"
+                keys = f"sort(keys({value}))" if self.signless else f"keys({value})"
+                yield f"out = out + sawzall_varint(len({value})); for {PREFIX}key{depth} in {keys} {{"
                 yield from self.put(f"{PREFIX}key{depth}", key, depth + 1)
                 yield from self.put(f"{value}[{PREFIX}key{depth}]", item, depth + 1)
                 yield "}"

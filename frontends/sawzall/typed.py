@@ -407,7 +407,7 @@ class Switch(s.Node):
 
 @frozen
 class Quantifier(s.Node):
-    """A variable over the indices that any of `over` has, in ascending order: of arrays and texts, and keys of maps.
+    """A variable over the indices that any of `over` has, in order: of arrays and texts, and keys of maps as they came.
 
     `parted`: those of `over` of which it bounds a part; for them it is also the length.
     """

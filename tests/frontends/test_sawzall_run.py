@@ -446,7 +446,7 @@ def test_when_binds() -> None:
     """
     found = run(text, [{"a": [1, 2, 2], "m": {"y": 2, "x": 1}}])["t"]
     assert [(row["kind"], row["i"], row["k"]) for row in found] == [
-        ("some", 1, ""), ("each", 0, "x"), ("each", 1, "y"), ("each", 2, "y"), ("first", 0, "x"), ("first", 1, "y"),
+        ("some", 1, ""), ("each", 0, "x"), ("each", 1, "y"), ("each", 2, "y"), ("first", 0, "y"), ("first", 1, "y"),
         ("first", 2, "y"), ("all", 0, ""), ("mixed", 1, "x"),
     ]  # fmt: skip
 
@@ -578,9 +578,9 @@ emit t <- { string(r.a), string(r.m), string(r.o), format("%v, %v: %v (%v)", r.a
                 letters = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
                 return '"' + "".join(letters.get(c, c) for c in value) + '"'
             case dict() if not value:
-                return "{:}"
+                return "{ : }"
             case list() if not value:
-                return "{}"
+                return "{  }"
             case list():
                 return "{ " + ", ".join(map(quoted, value)) + " }"
             case _:
@@ -592,8 +592,8 @@ emit t <- { string(r.a), string(r.m), string(r.o), format("%v, %v: %v (%v)", r.a
     ]
     expected: list[Row] = []
     for row in rows:
-        pairs = [f"{quoted(key)}: {quoted(value)}" for key, value in sorted(row["m"].items())]
-        m = "{ " + ", ".join(pairs) + " }" if pairs else "{:}"
+        pairs = [f"{quoted(key)}: {quoted(value)}" for key, value in row["m"].items()]
+        m = "{ " + ", ".join(pairs) + " }" if pairs else "{ : }"
         a, o = quoted(row["a"]), quoted(list(row["o"].values()))
         expected.append({"a": a, "m": m, "o": o, "each_": f"{a}, {m}: {o} ({len(row['a'])})"})
     assert run(text, rows, backend)["t"] == expected

@@ -258,15 +258,15 @@ class Machine:
         return True
 
     def choices(self, quantifier: z.Quantifier, env: dict[int, Any]) -> list[Any]:
-        found: set[Any] = set()
+        found: dict[Any, None] = {}
         for i, over in enumerate(quantifier.over):
             try:
                 whole = self.value(over, env)
             except Undefined:
                 continue
             beyond = i in quantifier.parted
-            found |= set(whole) if isinstance(whole, dict) else set(range(len(whole) + beyond))
-        return sorted(found, key=rank)
+            found |= dict.fromkeys(whole if isinstance(whole, dict) else range(len(whole) + beyond))
+        return list(found)
 
     def place(self, place: z.Expr, env: dict[int, Any]) -> Any:
         match place:
@@ -465,7 +465,7 @@ class Machine:
             case "string", [a]:
                 return a if isinstance(a, str) else str(a).lower() if isinstance(a, bool) else repr(a)
             case "keys", [a]:
-                return sorted(a, key=rank)
+                return list(a)
             case "sort", [a]:
                 return sorted(a, key=rank)
             case "haskey", [a, b]:
