@@ -1,6 +1,6 @@
 """`python -m river` is the command `river`."""
 
-from river.cli import run
+from river.cli import command
 
 if __name__ == "__main__":
-    run()
+    command()

@@ -19,8 +19,22 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 
+def command() -> None:
+    """The `river` command as a process, which ends with it."""
+    status = _status()
+    leaving = sys.modules.get("river.cli.leaving")  # imported by a command that may end at once
+    if leaving is not None:
+        leaving.leave(status)
+    sys.exit(status)
+
+
 def run() -> None:
-    """The entry point of the `river` command."""
+    """The `river` command in a process that may go on. Raises: SystemExit."""
+    sys.exit(_status())
+
+
+def _status() -> int:
+    """The exit status of the command that the process's arguments say."""
     signals.heed()
     try:
         stdin, stdout, stderr = standard.opened()
@@ -31,7 +45,7 @@ def run() -> None:
             raise
         status = ended
     signals.unheed()
-    sys.exit(status)
+    return status
 
 
 def _run(stdin: TextIO, stdout: TextIO, stderr: TextIO) -> int:

@@ -167,6 +167,7 @@ def run_(streams: Streams, asked: Asked, **given: Any) -> None:
     """  # noqa: D301
     from river import plugins
     from river.classes import evolve
+    from river.cli.leaving import at_once
     from river.cli.screen import BINARY, Screen
     from river.driver import errors, execute, placed, sent, texts
     from river.driver.places import Endpoint
@@ -181,6 +182,7 @@ def run_(streams: Streams, asked: Asked, **given: Any) -> None:
     backend = plugins.backend(given["backend"])
     if streams.alone and not job.options.externs and getattr(backend, "without_numpy", False):
         without_numpy()
+        at_once()
     code = getattr(backend, "constants", None)
     with patience(job.options.deadline, code):  # languages compute values, too
         compiled = program_of(streams, asked, run, seed=given["seed"], profile=given["profile"])

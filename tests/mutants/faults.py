@@ -3121,6 +3121,14 @@ BLOCKS: Final = (
         "        while size <= more and i + more < n",
         "tests/backends/test_native_egress.py::test_bytes_of_entries_are_text_as_far_as_they_are",
     ),
+    Mutant(
+        "end-that-waits-for-nobody",
+        "the process of a command ends while a thread is at work",
+        "river/cli/leaving.py",
+        "    if not _process.known or others != [threading.main_thread()]:\n",
+        "    if not _process.known:\n",
+        "tests/river/test_leaving.py::test_what_is_done_at_the_end",
+    ),
 )
 
 FAULTS: Final = (

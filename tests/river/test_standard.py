@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from river.cli import main, run
+from river.cli import command, main
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -218,7 +218,7 @@ def test_the_command_and_the_module_are_one() -> None:
     from importlib.metadata import entry_points, version
 
     (found,) = (each for each in entry_points(group="console_scripts") if each.name == "river")
-    assert found.load() is run
+    assert found.load() is command
     args = (*RIVER, "--version")
     assert (
         subprocess.run(args, capture_output=True, check=True, text=True).stdout
