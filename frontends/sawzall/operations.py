@@ -458,9 +458,7 @@ def shown(type_: t.Type) -> bool:
 
 def _quoted(value: s.Expr, sign: str) -> s.Expr:
     """A text between two signs, as a literal."""
-    for letter, written in (("\\", "\\\\"), (sign, f"\\{sign}"), ("\n", "\\n"), ("\t", "\\t"), ("\r", "\\r")):
-        value = s.Call("replace", (value, s.String(letter), s.String(written)))
-    return _joined_texts(s.String(sign), value, s.String(sign))
+    return s.Call(f"{PREFIX}quoted", (value, s.String(sign)))
 
 
 OPEN, CLOSE, SHOWN, SAME, SIGNLESS = (
