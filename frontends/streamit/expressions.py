@@ -602,7 +602,8 @@ class Expressions(Arithmetic):
         help_line = closest(call.name, [name for name in known if dot in name])
         if help_line is None and dot:
             help_line = f"`{block}` is neither a `helper` block nor a portal, which is a parameter: `portal<F> {block}`"
-        help_line = f"write `{call.name.rpartition('.')[2]}(...)`" if block == "Math" else help_line
+        if block in ("Math", "input", "output"):
+            help_line = f"write `{call.name.rpartition('.')[2]}(...)`"
         help_line = "print with `println(x)`" if call.name in ("printf", "cout", "puts") else help_line
         message = f"unknown function `{call.name}`"
         return self.report.error("streamit-unknown-function", message, call.span, help_line)

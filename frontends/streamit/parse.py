@@ -52,6 +52,10 @@ _HABITS: Mapping[str, str] = MappingProxyType({
     **dict.fromkeys(("break", "continue"), "there are no labels: put the loops into a function, and `return` from it"),
     "Portal": "write `portal<F>`, with a small `p`",
     "final": "leave `final` out: what nothing changes is a constant",
+    "new": "leave `new` out: a stream is made by `add F(1);`, an array by its declaration, `int[3] a;`",
+    "class": "streams are declared as `void->void pipeline Main { ... }` or `int->int filter F { ... }`",
+    "join": "write `join roundrobin;`, or `join roundrobin(2, 1);`: branches that give nothing need no joiner",
+    "split": "write `split duplicate;` or `split roundrobin(2, 1);`: branches that take nothing need no splitter",
     "unsigned": "leave `unsigned` out: an `int` has 32 bits, and what it counts wraps",
 })  # fmt: skip
 """What to write in place of what other languages have, by the word that it begins with."""
@@ -67,6 +71,10 @@ _BEGINNINGS = frozenset({
 """Words with which statements begin, and nothing else that may stand behind an expression."""
 _BRACE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|[{}]', re.DOTALL)
 _STATEMENT = re.compile(r"[A-Za-z_}]")
+_GIVING = ("push", "print", "println")
+_RATES = ("push", "pop", "peek")
+_RATE = re.compile(r"\b(?:work|prework)\b[^;{}]*\b(?:push|pop|peek)\s+[^,;{}]*\Z")
+_ADDED = re.compile(r"\badd\s+\w+\s*(?:\([^;{}]*\)\s*)?\Z")
 _PORTAL = re.compile(r"portal\s*<\s*\w+\s*>\s*\w+\s*\Z")
 _VECTOR = re.compile(r"\bfloat[234]\b")
 _LOADED = re.compile(r'\binit_array_1D_(?:int|float)\s*\(\s*"([^"\n]*)"')
@@ -112,6 +120,20 @@ def _explained(found: Diagnostic) -> Diagnostic:
         help_line = _HABITS["function" if called else "constant"]
     elif last == "work" and word in ("(", "{"):
         help_line = _HABITS["work("] if word == "(" else _HABITS["work"]
+    elif word == "(" and first in _GIVING:
+        help_line = f"`{first}` is a function: write `{first}({last}(...))`"
+    elif last in _RATES and word == "=":
+        help_line = f"a rate stands behind its word: `{last} 1`"
+    elif word == "," and _RATE.search(text, max(0, start - 80), start):
+        help_line = "rates stand one behind the other: `work pop 1 push 1`"
+    elif word == "," and _ADDED.search(text, max(0, start - 200), start):
+        help_line = "write `add` before each: `add A; add B;`"
+    elif word not in _STREAMS and word.lower() in _STREAMS:
+        help_line = f"write `{word.lower()}`, with small letters"
+    elif word == "<" and first in _STREAMS:
+        help_line = "types are no parameters of streams: write one for each, `int->int filter F { ... }`"
+    elif word == "*" and last in _TYPES:
+        help_line = f"there are no pointers: an array is `{last}[8] a`"
     elif word == ":" and last:
         help_line = _HABITS["break"]
     elif word == "=" and _PORTAL.search(text, max(0, start - 200), start):

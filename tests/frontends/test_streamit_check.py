@@ -461,6 +461,7 @@ def test_errors_of_functions_of_the_operator_language() -> None:
         (work("int x[2][3];"), "for instance `int[2][3] x`"),
         (work("push(2147483648); pop();"), "as bits of an int: `0x80000000`"),
         (work("float x = Math.sin(1);"), "write `sin(...)`"),
+        (work("int x = input.pop();"), "write `pop(...)`"),
         ("int->int filter F { }", "`work pop 1 push 1 { push(pop()); }`, for instance"),
         ("int->int pipeline P { }", "`add` what it is made of"),
         (f"{ONE} void->int pipeline P {{ add One; }}", "`int->int` is what its parts make"),
