@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -11,13 +12,13 @@ from frontends.streamit.arithmetic import shown
 from frontends.streamit.code import BodyChecker, parts
 from frontends.streamit.elaborate import elaborate
 from frontends.streamit.expressions import STREAM_WORDS, CodePlace, counted_arguments
-from frontends.streamit.surroundings import Open, Surroundings, filled, measured
-from frontends.streamit.trees import Usage, assigned, breaks, called, changing, handed, named, root
+from frontends.streamit.surroundings import CLOSED, Open, Surroundings, filled, measured
+from frontends.streamit.trees import Usage, assigned, breaks, called, changing, handed, named, root, settings
 from frontends.streamit.vectors import LIBRARY as VECTOR_FUNCTIONS
 from frontends.streamit.vectors import VECTORS, library
 from river.classes import define, evolve, field
 from river.diagnostics import closest
-from river.il.trees import fresh, walk
+from river.il.trees import fresh, rebuild, walk
 from river.lang import check as lang
 from river.lang import syntax as s
 from river.lang import types as t
@@ -27,7 +28,7 @@ from river.lang.scope import Declared
 from river.report import Failed, Report
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from river.lang.scope import Scope
     from river.source import Span
@@ -412,12 +413,13 @@ class _Checker:
         around.input, around.output = self.signature(stream) or self.inferred(ast)
         members = ast.members
         own = [m for m in members if isinstance(m, c.Helper)]
-        shared = self.shared(members)
+        calls = called(members)
+        shared = self.shared(calls)
         changes = changing({m.name: m for m in (*own, *shared)})
         around.changed = assigned(members) | handed(members, changes)
         fields = self.variables(around)
         around.changed |= assigned(m.body for m in shared)
-        if "random" in called(members) - {m.name for m in own}:
+        if "random" in calls - {m.name for m in own}:
             fields.append(self.generator(around, ast.name_span))
         declarations = [member for member in members if isinstance(member, c.Declare)]
         later = {name.name for member in declarations for name in member.names}
@@ -428,7 +430,7 @@ class _Checker:
             waiting = [function for function in waiting if function not in ready]
             fields += self.fields(member, around)
             later.difference_update(name.name for name in member.names)
-        if "iter" in called(members):
+        if "iter" in calls:
             around.counter = fresh("iteration", {*around.fields, *around.params})
             zero = ty.Constant(ty.INT, 0, span=ast.name_span)
             around.fields[around.counter] = ty.FieldDecl(around.counter, ty.INT, zero, span=ast.name_span)
@@ -446,8 +448,10 @@ class _Checker:
         init: ty.Block | None = None
         for member in inits:
             init = evolve(self.code(around, CodePlace.INIT).whole_body(member.body), span=member.span)
+        around.begun = {} if init is None else _begun(init, members)
         normal = [self.work(w, around) for w in works if not w.first]
         first = [self.work(w, around) for w in works if w.first]
+        around.begun = {}  # functions may be called before `init` has set anything
         for twice in (inits[1:], [w for w in works if not w.first][1:], [w for w in works if w.first][1:]):
             for member in twice:
                 self.report.error("streamit-duplicate-name", "there is already one of these", member.span)
@@ -507,15 +511,15 @@ class _Checker:
         around.fields.update((each.name, each) for each in found)
         return found
 
-    def shared(self, members: Sequence[c.Member]) -> list[c.Helper]:
-        """The functions of `helper` blocks that a filter calls, directly or not, under their whole names."""
+    def shared(self, calls: Iterable[str]) -> list[c.Helper]:
+        """The functions of `helper` blocks that a filter with these calls reaches, under their whole names."""
         known = {
             f"{block.name}.{function.name}": function
             for block in self.ast.helpers
             for function in block.functions
         }
         found: dict[str, c.Helper] = {}
-        waiting = [(name, "") for name in called(members)]
+        waiting = [(name, "") for name in calls]
         sizes = tuple(str(VECTORS[name]) for name in self.vectors)  # operators call functions of vectors
         waiting += [(n, "") for n in known if n.startswith(f"{VECTOR_FUNCTIONS}.") and n.endswith(sizes)]
         while waiting:
@@ -723,6 +727,29 @@ class _Checker:
             type_, span = types[name]
             around.fields[name] = ty.FieldDecl(name, type_, None, span=span)
             yield around.fields[name]
+
+
+def _begun(init: ty.Block, members: Sequence[c.Member]) -> Mapping[str, ty.Expr]:
+    """Whole numbers that `init` gives to fields which nothing else sets, where they are known when the graph is made."""
+    often = Counter(name for member in members for name in settings(member))
+    found: dict[str, ty.Expr] = {}
+
+    def known(node: ty.Expr) -> ty.Expr:
+        if isinstance(node, ty.Field):
+            return found.get(node.name, node)
+        return rebuild(node, known)  # pyright: ignore[reportArgumentType] - only expressions in it
+
+    for item in init.items:
+        match item:
+            case ty.Do(ty.Update(ty.INT, ty.Field(_, name), None, value)) if often[name] == 1:
+                value = known(value)
+                if all(isinstance(node, CLOSED) for node in walk(value)):
+                    found[name] = value
+            case _:
+                pass
+        if any(isinstance(node, ty.Return) for node in walk(item)):
+            break
+    return found
 
 
 def _measured(local: ty.Local, param: c.Param) -> ty.Local:

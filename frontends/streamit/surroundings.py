@@ -32,6 +32,7 @@ class Surroundings:
 
     params: dict[str, ty.Parameter] = field(factory=dict[str, ty.Parameter])
     fields: dict[str, ty.FieldDecl] = field(factory=dict[str, ty.FieldDecl])
+    begun: Mapping[str, ty.Expr] = field(factory=dict[str, ty.Expr])  # what `init` has set fields to for good
     helpers: dict[str, ty.Helper] = field(factory=dict[str, ty.Helper])
     input: ty.Type = ty.VOID
     output: ty.Type = ty.VOID
@@ -73,7 +74,7 @@ class Surroundings:
             found = self.outer(name)
             return self.hidden(found, name) if isinstance(found, ty.Local | ty.Param) else found
         if name in self.fields:
-            return self.constant(name) or ty.Field(self.fields[name].type, name)
+            return self.constant(name) or self.begun.get(name) or ty.Field(self.fields[name].type, name)
         if name not in self.params and name not in self.captures:
             found = self.outer(name)
             if found is None:

@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from frontends.streamit import syntax as c
 from frontends.streamit import typed as ty
 from river.classes import frozen
-from river.il.trees import children, rebuild, walk
+from river.il.trees import Same, children, rebuild, walk
 from river.lang import syntax as s
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 
 def assigned(bodies: Iterable[s.Node]) -> frozenset[str]:
     """The names that something is assigned to below, whatever they denote there."""
-    found: set[str] = set()
-    for node in (node for body in bodies for node in walk(body)):
+    return frozenset(name for body in bodies for name in settings(body))
+
+
+def settings(body: s.Node) -> Iterator[str]:
+    """The same, as often as something is assigned to each."""
+    for node in walk(body):
         match node:
             case c.Assign(place) | c.Step(place):
-                found |= _root_name(place)
+                yield from _root_name(place)
             case c.OutOfLine(targets):
-                found.update(target.name for target in targets)
+                yield from (target.name for target in targets)
             case _:
                 pass
-    return frozenset(found)
 
 
 def _root_name(place: c.Expr) -> set[str]:
@@ -87,25 +91,48 @@ def breaks(item: s.Node, word: type[s.Node], rings: tuple[type[s.Node], ...]) ->
     return isinstance(item, word) or any(breaks(child, word, rings) for child in children(item))
 
 
-def updated(body: s.Node) -> set[str]:
-    """The locals (by key) and fields (by name) that are changed below, functions aside."""
+@frozen
+class _Facts:
+    """What stands in a piece of code, functions that it calls aside."""
+
+    changed: frozenset[str]
+    read: frozenset[str]
+    called: frozenset[str]
+    kinds: frozenset[type[s.Node]]
+
+
+@lru_cache(maxsize=4096)
+def _facts(code: Same[s.Node]) -> _Facts:
+    """The same for all who ask about a piece of code: it is gone through once."""
+    changed: set[str] = set()
     found: set[str] = set()
-    for node in walk(body):
+    called_: set[str] = set()
+    kinds: set[type[s.Node]] = set()
+    for node in walk(code.value):
+        kinds.add(node.__class__)
         match node:
             case ty.Update(_, place):
-                found.add(named(root(place)))
+                changed.add(named(root(place)))
             case ty.Bind(targets):
-                found.update(named(target) for target in targets)
-            case ty.Call(_, _, args, changes):
-                found.update(named(root(args[i])) for i in changes)
+                changed.update(named(target) for target in targets)
+            case ty.Call(_, name, args, changes):
+                called_.add(name)
+                changed.update(named(root(args[i])) for i in changes)
+            case ty.Local(_, name) | ty.Field(_, name):
+                found.add(name)
             case _:
                 pass
-    return found
+    return _Facts(frozenset(changed), frozenset(found), frozenset(called_), frozenset(kinds))
 
 
-def read(body: s.Node) -> set[str]:
+def updated(body: s.Node) -> frozenset[str]:
+    """The locals (by key) and fields (by name) that are changed below, functions aside."""
+    return _facts(Same(body)).changed
+
+
+def read(body: s.Node) -> frozenset[str]:
     """The locals and fields that stand below."""
-    return {named(node) for node in walk(body) if isinstance(node, ty.Local | ty.Field)}
+    return _facts(Same(body)).read
 
 
 def without_unread(body: ty.Block, keys: Iterable[str]) -> ty.Block:
@@ -162,10 +189,9 @@ class Usage:
         found: set[str] = set()
         waiting = list(bodies)
         while waiting:
-            for node in walk(waiting.pop()):
-                if isinstance(node, ty.Call) and node.helper not in found:
-                    found.add(node.helper)
-                    waiting.append(self.helpers[node.helper].body)
+            new = _facts(Same(waiting.pop())).called - found
+            found |= new
+            waiting += (self.helpers[name].body for name in new)
         return tuple(helper for name, helper in self.helpers.items() if name in found)
 
     def all(self, bodies: Iterable[s.Node]) -> tuple[s.Node, ...]:
@@ -186,13 +212,12 @@ class Usage:
 
     def has(self, bodies: Iterable[s.Node], *kinds: type[s.Node]) -> bool:
         """Whether one of these stands in the code, or in functions that it calls."""
-        return any(isinstance(node, kinds) for body in self.all(bodies) for node in walk(body))
+        return any(not _facts(Same(body)).kinds.isdisjoint(kinds) for body in self.all(bodies))
 
     def sends(self, bodies: Iterable[s.Node]) -> tuple[ty.Send, ...]:
         """The messages of the code, in the order of the text."""
-        found = {
-            node.number: node for body in self.all(bodies) for node in walk(body) if isinstance(node, ty.Send)
-        }
+        every = (body for body in self.all(bodies) if ty.Send in _facts(Same(body)).kinds)
+        found = {node.number: node for body in every for node in walk(body) if isinstance(node, ty.Send)}
         return tuple(found[number] for number in sorted(found))
 
     def portals(self, bodies: Iterable[s.Node]) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from river.il.parse import parse
 from river.il.pretty import pretty
 from river.il.program import Program, Use
 from river.source import Source
+from tests.frontends.streamit_runs import output
 
 
 def lower(text: str) -> Program:
@@ -94,6 +95,35 @@ def test_a_pipeline_of_two_filters() -> None:
         (q1) <- Mean_1(input);
         (output, $Count_k) <- Count(q1, $Count_k);
         """).replace("  const n: i32 = #n;\n", "")
+
+
+def test_what_init_sets_for_good_is_known_in_work() -> None:
+    """Also as a rate; not what anything else sets, what is set in a branch, or behind a `return`."""
+    filter_ = """
+    int->int pipeline P { add F(3); }
+    int->int filter F(int n) {
+      int all, half, turns, last; int kept = 1;
+      int looked() { return kept + all; }
+      init { turns = looked(); all = 2 * n; half = all / 2; kept = 9; if (n > 3) last = n; if (n > 5) return; turns = 4; }
+      work pop all push half {
+        for (int i = 0; i < half; i++) push(peek(i) * kept);
+        for (int i = 0; i < all; i++) pop();
+      }
+    }"""
+    text = text_of(filter_)
+    assert "on x[pop 2 * #n](w)" in text
+    assert "init" not in text
+    assert output(filter_, [1, 2, 3, 4, 5, 6]) == [9, 18, 27]
+    shown = """
+    int->int filter F {
+      int a, b, c;
+      int get() { return c; }
+      init { c = get() + 1; %s }
+      work pop 1 push 1 { push(pop() + a + 10 * b + 100 * c); }
+    }"""
+    assert output(shown % "a = 1; b = a; a++;", [0]) == [112]
+    assert output(shown % "a = b; b = 5; { a = 3; }", [0]) == [153]
+    assert output(shown % "a = 2; if (a == 0) return; b = 6;", [0]) == [162]
 
 
 def test_uses_know_their_place_in_the_text() -> None:

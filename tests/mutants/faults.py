@@ -1050,6 +1050,14 @@ FRONTENDS: Final = (
         raises="Rejected",
     ),
     Mutant(
+        "set-twice-for-good",
+        "a field of StreamIt counts as known behind `init` though something else sets it, too",
+        "frontends/streamit/check.py",
+        "if often[name] == 1:",
+        "if often[name] >= 1:",
+        "tests/frontends/test_streamit_lower.py::test_what_init_sets_for_good_is_known_in_work",
+    ),
+    Mutant(
         "streamit-place-late",
         "what an assignment of StreamIt changes is read when its right side has changed it",
         "frontends/streamit/translate_expressions.py",
