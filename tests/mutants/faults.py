@@ -859,6 +859,22 @@ FRONTENDS: Final = (
         "tests/frontends/test_cql_engines.py::test_clocks_that_are_set_for_a_week",
     ),
     Mutant(
+        "undefined-labels-end-records",
+        "a label of a switch that is undefined ends the record where statements are skipped",
+        "frontends/sawzall/body.py",
+        'if not self.consts.program.skips:\n            return s.Binary("==", value, self.expr(label))',
+        'if True:\n            return s.Binary("==", value, self.expr(label))',
+        "tests/frontends/test_sawzall_program.py::test_scripts_hold[skip.szl-reference]",
+    ),
+    Mutant(
+        "maps-of-recursive-types-in-order",
+        "values of a type that contains itself are different where their maps have the same entries in another order",
+        "frontends/sawzall/recursive.py",
+        "if part == t.F64 or isinstance(part, t.Map):",
+        "if part == t.F64:",
+        "tests/frontends/test_sawzall_program.py::test_scripts_hold[recursive.szl-reference]",
+    ),
+    Mutant(
         "bytes-beyond-255",
         "a number that is assigned to a byte keeps more than its lowest 8 bits",
         "frontends/sawzall/itemwise.py",
