@@ -40,9 +40,14 @@ class Aside(Generic[Result]):
         return cast("Result", self._made)
 
 
-def ahead(make: Callable[[], Result | None], name: str) -> Generator[Result]:
-    """What `make` gives until it gives None; the next one is made by a thread while the caller is at the last one."""
-    made = Aside(make, name)
+def ahead(
+    make: Callable[[], Result | None], name: str, first: Aside[Result | None] | None = None
+) -> Generator[Result]:
+    """What `make` gives until it gives None; the next one is made by a thread while the caller is at the last one.
+
+    `first`: what makes the first one, if that has begun.
+    """
+    made = Aside(make, name) if first is None else first
     try:
         while (found := made.result()) is not None:
             made = Aside(make, name)

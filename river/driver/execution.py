@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from river.backend import Backend, Items, Summary
     from river.driver.compilation import Compiled
     from river.il.graph import Graph, View
+    from river.io.errors import Refusals
     from river.io.live import Live
     from river.lang.evaluate import Trap
     from river.lang.types import Type
@@ -145,8 +146,6 @@ def _execute(
     recorder = _recorder(job, platform)
     if recorder is not None:
         options = evolve(options, observe=_both(_noting(recorder, live), options.observe))
-    with traps_told(), seldom():
-        plan = platform.plan(graph, here(), options)
     began = time.perf_counter()
     sinks: dict[str, CountedSink] = {}
     sources: dict[str, Iterable[Items]] = {}
@@ -154,12 +153,13 @@ def _execute(
     try:
         try:
             with seldom():
-                for name in graph.inputs:
-                    opened = open_input(
-                        graph, name, job, refusals, live if getattr(platform, "live", False) else None
-                    )
-                    sources[name] = counter.counted(opened)
-                check_live(job, sources.values())
+                going = live if getattr(platform, "live", False) else None
+                failure = _opened(graph, job, refusals, going, counter, sources)
+                planning = time.perf_counter()
+                with traps_told():
+                    plan = platform.plan(graph, here(), options)
+                began += time.perf_counter() - planning
+                _tell(failure)
                 limits = most(graph.program, job)
                 for name, type_ in compiled.outputs.items():
                     sinks[name] = open_output(job, name, type_, keeper, limits.get(name))
@@ -213,6 +213,33 @@ def _execute(
         tuple(each for each in told if each.severity is Severity.REMARK),
         unseen(compiled.graph),
     )
+
+
+def _opened(
+    graph: Graph,
+    job: Job,
+    refusals: Refusals,
+    live: Live | None,
+    counter: ItemCounter,
+    sources: dict[str, Iterable[Items]],
+) -> Rejected | None:
+    """Opens the inputs, before it is planned what becomes of them: some are read from now on. What is wrong with one.
+
+    It is told when nothing is wrong with the plan.
+    """
+    try:
+        for name in graph.inputs:
+            sources[name] = counter.counted(open_input(graph, name, job, refusals, live))
+        check_live(job, sources.values())
+    except Rejected as rejected:
+        return rejected
+    return None
+
+
+def _tell(failure: Rejected | None) -> None:
+    """Raises: what failed, if something did."""
+    if failure is not None:
+        raise failure
 
 
 def _recorder(job: Job, platform: Backend[Any]) -> Recorder | None:

@@ -163,6 +163,7 @@ def open_input(
         batch=batch,
         by=queue.by,
         lateness=job.lateness,
+        early=True,
     )
     count = most(graph.program, job).get(name)
     return source if count is None else limited(source, count)

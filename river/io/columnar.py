@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from river.aside import ahead
+from river.aside import Aside, ahead
 from river.classes import evolve, frozen
 from river.diagnostics import Diagnostic, Rejected, closest
 from river.io.batches import Batch, Origin, assemble
@@ -44,12 +44,18 @@ class TablePart:
 class Tables(Iterator[Batch]):
     """Batches of items of Arrow data. Who has a better use for record batches takes `parts` instead.
 
-    `parts`: of at most so many rows; taken once, and before any batch.
+    `parts`: of at most so many rows; taken once, and before any batch. `begun`: what reads already, if something does.
     """
 
     def __init__(self, parts: Callable[[int], Iterator[TablePart]], size: int) -> None:
         self.parts = parts
+        self.begun: Aside[Any] | None = None
         self._mine = parts(size)
+
+    def wait(self) -> None:
+        """Returns when nothing reads any longer that began before anything was asked for."""
+        if self.begun is not None:
+            self.begun.done(None)
 
     def __next__(self) -> Batch:
         return next(self._mine).batch()
@@ -191,8 +197,13 @@ def _shared(count: int, share: Share) -> range:
     return range(count * number // of, count * (number + 1) // of)
 
 
-def parquet(file: Any, type_: Type, origin: Origin, size: int, share: Share = (0, 1)) -> Tables:
-    """Items of an open Parquet file, row group after row group."""
+def parquet(
+    file: Any, type_: Type, origin: Origin, size: int, share: Share = (0, 1), *, early: bool = False
+) -> Tables:
+    """Items of an open Parquet file, row group after row group.
+
+    `early`: the first rows are decoded at once, if there is a core for that; who closes the file waits for it (`Tables.wait`).
+    """
     with _readable(origin):
         opened = arrow("parquet").ParquetFile(file, page_checksum_verification=True)
         schema = opened.schema_arrow
@@ -207,15 +218,26 @@ def parquet(file: Any, type_: Type, origin: Origin, size: int, share: Share = (0
             )
             schema = opened.schema_arrow
 
-    def batches(most: int) -> Iterator[Any]:
-        size = max(most, _at_once(opened.metadata))
-        groups = _shared(opened.num_row_groups, share)
-        several = here().cores > 1
-        found = opened.iter_batches(size, groups, columns=names, use_threads=several)
-        # Else whoever runs a program waits for rows when it is done with the last ones, and then these wait for it.
-        return ahead(lambda: next(found, None), "river-decoder") if several else found
+    several = here().cores > 1
+    groups, least = _shared(opened.num_row_groups, share), _at_once(opened.metadata)
 
-    return read(schema, batches, type_, origin, size)
+    def decoded(most: int) -> Iterator[Any]:
+        return opened.iter_batches(max(most, least), groups, columns=names, use_threads=several)
+
+    def decoder(most: int) -> Callable[[], Any]:
+        found = decoded(most)
+        return lambda: next(found, None)
+
+    if not several:
+        return read(schema, decoded, type_, origin, size)
+    # Else whoever runs a program waits for rows when it is done with the last ones, and then these wait for it.
+    if not early:
+        return read(schema, lambda most: ahead(decoder(most), "river-decoder"), type_, origin, size)
+    make = decoder(size)
+    begun = Aside(make, "river-decoder")
+    tables = read(schema, lambda _: ahead(make, "river-decoder", begun), type_, origin, size)
+    tables.begun = begun
+    return tables
 
 
 _PLAIN: Final = 4

@@ -25,6 +25,7 @@ from river.lang.scope import show
 from river.lang.types import BYTES, Record, Type
 
 if TYPE_CHECKING:
+    from river.io.columnar import Tables
     from river.io.several import Files, Folders
 
 SUFFIXES: Final = {
@@ -60,11 +61,13 @@ def open_source(
     by: str | None = None,
     lateness: int = 0,
     folders: Folders = (),
+    early: bool = False,
 ) -> ItemSource:
     """A source of items of `type` for the input `name`; `folders`: the columns that the names of a file's folders say.
 
     Units: `batch` items; `lateness` in units of the field `by` (microseconds for times). With `by`, the items
-    of the source ascend weakly by that field. Raises: Rejected for what can be seen before the first row.
+    of the source ascend weakly by that field. `early`: the first rows are wanted soon, so they may be read before they are asked
+    for. Raises: Rejected for what can be seen before the first row.
     """
     from river.io.several import files_of
 
@@ -77,7 +80,7 @@ def open_source(
             if counter is not on_error:
                 source.on_close(counter.close)
             return source
-        wanted = _Wanted(type, name, format, counter, max(batch, 1))
+        wanted = _Wanted(type, name, format, counter, max(batch, 1), early)
         source = _in_folders(spec, wanted, folders) if folders else _open_spec(spec, wanted)
         source.bytes = _bytes(spec)
     except BaseException:
@@ -132,6 +135,7 @@ class _Wanted:
     format: str | None
     refusals: Refusals
     size: int
+    early: bool = False
 
 
 def _open_files(files: Files, wanted: _Wanted, by: str | None, lateness: int) -> ItemSource:
@@ -217,6 +221,8 @@ def _from_path(path: str, wanted: _Wanted) -> ItemSource:
         file.close()
         raise
     source.on_close(file.close)
+    if kind == "parquet":
+        source.on_close(cast("Tables", source.batches).wait)  # before the file is closed
     return source
 
 
@@ -255,7 +261,7 @@ def _open(
         raise Rejected([Diagnostic("data-format", f"`{label}`: {why}")])
     origin = Origin(wanted.name, label, rows=kind not in STREAMED)
     if kind not in STREAMED:
-        batches = _columns(file, kind, label, origin, wanted)
+        batches = _columns(file, kind, label, origin, wanted, early=again and wanted.early)
         return ItemSource(wanted.type, origin, batches, wanted.refusals)
     if packed is not None and _at_end(file):
         raise Rejected([unreadable(label, EOFError(f"a {packed} file is never empty: it was not written"))])
@@ -266,12 +272,14 @@ def _open(
     return ItemSource(wanted.type, origin, batches, wanted.refusals, file=described)
 
 
-def _columns(file: Any, kind: str, label: str, origin: Origin, wanted: _Wanted) -> Iterator[Batch]:
-    """What an open file holds that is no text."""
+def _columns(
+    file: Any, kind: str, label: str, origin: Origin, wanted: _Wanted, *, early: bool
+) -> Iterator[Batch]:
+    """What an open file holds that is no text; `early`: see `columnar.parquet`."""
     from river.io import columnar
 
     if kind == "parquet":
-        return columnar.parquet(file, wanted.type, origin, wanted.size)
+        return columnar.parquet(file, wanted.type, origin, wanted.size, early=early)
     if kind == "arrow":
         return columnar.ipc(file, wanted.type, origin, wanted.size)
     if kind == "wav":

@@ -3153,6 +3153,22 @@ BLOCKS: Final = (
         "    if not _process.known:\n",
         "tests/river/test_leaving.py::test_what_is_done_at_the_end",
     ),
+    Mutant(
+        "closed-while-it-is-decoded",
+        "a Parquet file is closed while its first rows are decoded",
+        "river/io/columnar.py",
+        "            self.begun.done(None)\n",
+        "            self.begun.done()\n",
+        "tests/river/test_io_rows.py::test_first_rows_may_be_decoded_before_they_are_asked_for[none]",
+    ),
+    Mutant(
+        "input-told-before-the-plan",
+        "what is wrong with an input hides what is wrong with the program's plan",
+        "river/driver/execution.py",
+        "        return rejected\n    return None\n",
+        "        raise rejected\n    return None\n",
+        "tests/river/test_io_rows.py::test_what_is_wrong_with_a_plan_is_told_before_what_is_wrong_with_an_input",
+    ),
 )
 
 FAULTS: Final = (

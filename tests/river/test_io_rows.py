@@ -7,6 +7,8 @@ import datetime as dt
 import gzip
 import io
 import json
+import threading
+import time
 from decimal import Decimal
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -18,8 +20,10 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 import river
+from river.aside import Aside
+from river.classes import evolve
 from river.diagnostics import Rejected, render
-from river.io import delimited
+from river.io import columnar, delimited
 from river.io.batches import Origin
 from river.io.delimited import Scanner
 from river.io.errors import SKIP, STOP, OnError, Refusals
@@ -27,6 +31,7 @@ from river.io.sinks import open_sink
 from river.io.sources import open_source
 from river.io.text import blocks
 from river.lang import types as t
+from river.platform import here
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -851,3 +856,37 @@ def test_columns_are_no_rows_and_how_they_become_some_is_said() -> None:
     assert (found.message, found.help) == (
         "input `in`: a dict is no source of rows", "columns are a table by `pyarrow.table(columns)`"
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("taken", ["all", "some", "none"])
+def test_first_rows_may_be_decoded_before_they_are_asked_for(
+    taken: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Slow(Aside[Any]):
+        def __init__(self, make: Any, name: str) -> None:
+            super().__init__(lambda: (time.sleep(0.1), make())[1], name)
+
+    monkeypatch.setattr(columnar, "Aside", Slow)
+    monkeypatch.setattr(columnar, "here", lambda: evolve(here(), cores=2))
+    rows: list[Any] = [(i, f"row {i}") for i in range(10_000)]
+    with open_sink(tmp_path / "a.parquet", AB, name="out") as sink:
+        sink.write(rows)
+    source = open_source(tmp_path / "a.parquet", AB, name="in", early=True)
+    match taken:
+        case "all":
+            assert [item for part in source for item in part] == rows
+        case "some":
+            assert next(iter(source)) == rows[:4096]
+        case _:
+            source.close()
+    assert not [each for each in threading.enumerate() if each.name == "river-decoder" and each.is_alive()]
+
+
+def test_what_is_wrong_with_a_plan_is_told_before_what_is_wrong_with_an_input(tmp_path: Path) -> None:
+    program = river.compile(
+        'river 1;\ninput a: i64;\noutput o: i64;\noperator f(a: i64) -> (o: i64) = extern python "none:given";\n(o) <- f(a);\n',
+        lang="river",
+    )
+    with pytest.raises(Rejected) as told:
+        program.run({"a": str(tmp_path / "none.parquet")})
+    assert [each.code for each in told.value.diagnostics] == ["run-extern"]
