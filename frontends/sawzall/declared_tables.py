@@ -325,10 +325,10 @@ def weight_of(checker: Checker, item: a.Emit, number: int) -> z.Expr | None:
     counts = bool(table.weight) and written is not None and written.weight is None
     if (item.weight is None) != (counts or not table.weight):
         message = f"`{table.name}` {'takes no' if item.weight is not None else 'needs a'} weight"
-        hint = "a table whose values weigh is declared by `... of v: T weight w: int;`"
-        raise checker.report.error(
-            "sawzall-emit", message, item.span, hint if item.weight is not None else None
-        )
+        hint = f"write `emit {table.name} <- ... weight ...;`"
+        if item.weight is not None:
+            hint = "a table whose values weigh is declared by `... of v: T weight w: int;`"
+        raise checker.report.error("sawzall-emit", message, item.span, hint)
     weight = s.Int(1, span=item.span) if counts else item.weight
     return None if weight is None else checker.exprs.check(weight, table.weight[0][1])
 

@@ -29,8 +29,12 @@ def array_value(
             return z.ArrayOf(wanted, tuple(checker.check(i, item) for i in items), span=span)
         case t.Record(fields):
             if len(items) != len(fields):
-                message = f"the record has {len(fields)} fields, {len(items)} values given"
-                raise checker.error("sawzall-type-mismatch", message, span)
+                counts = (
+                    f"{n} {noun}{'s' * (n != 1)}"
+                    for n, noun in ((len(fields), "field"), (len(items), "value"))
+                )
+                message = f"the record has {', '.join(counts)} given"
+                raise checker.error("sawzall-type-mismatch", message, span, f"it is `{spelled(wanted)}`")
             values = tuple(checker.check(i, type_) for i, (_, type_) in zip(items, fields, strict=True))
             return z.RecordOf(wanted, values, span=span)
         case t.STRING | t.BYTES if not items:

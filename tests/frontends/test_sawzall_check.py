@@ -245,6 +245,8 @@ def test_whole_programs(text: str, codes: list[str]) -> None:
             'x := tobase64("a");',
             "in base 64; if the second is true, with - and _ and no = at the end; it takes (bytes, bool)",
         ),
+        ("m: table maximum(1) of int weight int; emit m <- 1;", "write `emit m <- ... weight ...;`"),
+        ("a: { x: int } = { 1, 2 };", "it is `{x: int}`"),
         (
             'a: { x: int, y: string } = { 1, "" }; b: { n: int, y: string } = a;',
             "tuples whose fields have other names are of another type: `{ a.x, a.y }`",
