@@ -214,9 +214,16 @@ class _Search:
             elif index in self.firings:
                 firing = self.firings[index]
                 read_apart = {name: PeriodicQueue.of(found[name].origin) for name in instance.ins}
-                for out, rows in firing.outs.items():
-                    apart = _behind(index, firing.pops, rows, read_apart, out)
-                    assert apart is not None  # noqa: S101 - each of its inputs counts for itself
+                alone = {
+                    out: _behind(index, firing.pops, rows, read_apart, out)
+                    for out, rows in firing.outs.items()
+                }
+                if None in alone.values():  # it sends too much in a turn: it stays as it is
+                    del self.firings[index]
+                    continue
+                for out, apart in alone.items():
+                    assert apart is not None  # noqa: S101 - see above
+                    rows = firing.outs[out]
                     together = _behind(index, firing.pops, rows, {n: found[n] for n in instance.ins}, out)
                     found[out] = apart
                     if together is not None and together.cost <= self.price(apart, firing, rows, found):

@@ -1066,6 +1066,15 @@ FRONTENDS: Final = (
         raises="Rejected",
     ),
     Mutant(
+        "long-turns-in-linear",
+        "what sends more in a turn than is gone through counts as linear",
+        "optimizers/linear.py",
+        "                    del self.firings[index]\n                    continue",
+        "                    pass",
+        "tests/optimizers/test_linear.py::test_splitters_and_joiners_of_long_turns_stay_as_they_are",
+        raises="AssertionError",
+    ),
+    Mutant(
         "set-twice-for-good",
         "a field of StreamIt counts as known behind `init` though something else sets it, too",
         "frontends/streamit/check.py",

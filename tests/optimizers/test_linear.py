@@ -195,3 +195,12 @@ def test_what_would_come_later_is_left() -> None:
         items = [float(i) for i in range(length)]
         assert len(outputs(graph, items)) == len(outputs(compiled.graph, items))
     assert "join" in operators(after)
+
+
+def test_splitters_and_joiners_of_long_turns_stay_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("optimizers.linear.MOST", 8)
+    fork = "add splitjoin { split roundrobin(10); add Two; add Two; join roundrobin(10); }"
+    compiled, after = linear(f"float->float pipeline Main {{ {fork} add Two; add Two; }}")
+    assert operators(after) == ["split", "Two", "Two", "join", "linear"]
+    items = [float(i * i % 7) for i in range(47)]
+    assert outputs(verify(after, compiled.templates), items) == outputs(compiled.graph, items)
