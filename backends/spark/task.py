@@ -14,6 +14,7 @@ from river.il.expand import expand_instances
 from river.il.namespaces import Library
 from river.il.parse import parse
 from river.il.pretty import pretty
+from river.il.standard import NAMESPACE
 from river.il.verify import verify
 from river.source import Source
 
@@ -36,13 +37,11 @@ class ShippedProgram:
 def portable(plan: Plan) -> ShippedProgram:
     """The program of a plan."""
     from river.driver import library
-    from river.il.program import Instance
 
     program = plan.graph.program
-    names = {d.template.rpartition(".")[0] for d in program.decls if isinstance(d, Instance)} - {"", "std"}
-    found = library(program)
-    used = tuple(n for n in sorted(names) if found.namespaces[n].types or found.namespaces[n].fns)
-    return ShippedProgram(pretty(expand_instances(program, found)), used)
+    expanded = expand_instances(program, library(program))
+    used = sorted({*library(expanded).namespaces} - {NAMESPACE})
+    return ShippedProgram(pretty(expanded), tuple(used))
 
 
 @lru_cache(maxsize=16)

@@ -424,3 +424,12 @@ def test_a_task_says_how_operators_run() -> None:
     program = task.portable(made)
     told = {task.read(task.text(made, stage, program)).native for stage in made.stages}
     assert told == {"debug"}
+
+
+def test_a_program_travels_with_the_languages_whose_functions_it_calls() -> None:
+    """Also where nothing but its own operators does: no template of a language is left in it."""
+    text = "t: {ts: int; s: string} stream by ts; o: stream = select cast(s as int) as n from t;"
+    made = plan(compile_source(Source("q.cql", text)).graph, Platform(2), Options())
+    program = task.portable(made)
+    assert program.namespaces == ("cql",)
+    assert list(task.verified(program).outputs) == ["o"]

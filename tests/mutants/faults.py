@@ -2230,6 +2230,14 @@ SPARK: Final = (
         "tests/backends/test_spark.py::test_a_job_that_cannot_begin_has_failed",
     ),
     Mutant(
+        "functions-that-are-called-stay-at-home",
+        "executors are not told which languages have the functions that a program calls",
+        "backends/spark/task.py",
+        "ShippedProgram(pretty(expanded), tuple(used))",
+        "ShippedProgram(pretty(expanded), ())",
+        "tests/backends/test_spark_native.py::test_a_program_travels_with_the_languages_whose_functions_it_calls",
+    ),
+    Mutant(
         "null-is-valid-utf8",
         "of a column of texts that is null it is not known whether it is valid UTF-8, and that is taken for no refusal",
         "backends/spark/door.py",
