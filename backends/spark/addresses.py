@@ -42,6 +42,7 @@ from river.driver import (
 from river.io.addresses import address, base, path_of, table
 from river.io.folders import Mode, format_in
 from river.io.given import check_given
+from river.io.schema import columns
 from river.io.several import Files, fixed, said
 from river.io.sinks import Collector
 from river.io.sources import format_of
@@ -199,6 +200,9 @@ class _AddressedRun:
         Raises: Rejected("data-partition").
         """
         found = self.spark.read.parquet(place)
+        if isinstance(type_, t.Record) and not {name for name, _ in columns(type_)} <= {*found.columns}:
+            # Spark looks into one file, and others may have what that one has not.
+            found = self.spark.read.option("mergeSchema", "true").parquet(place)
         path = path_of(place)
         files = [path_of(unquote(each)) for each in sorted(found.inputFiles())]
         said_by = tuple(said(path, file) for file in files)

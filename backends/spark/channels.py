@@ -172,6 +172,8 @@ def ordered(table: Any, columns: Sequence[str]) -> Any:
         if column.null_count:  # which versions of Arrow are told in different ways where to put
             keys.append(column.is_valid().cast(pa.int8()))
         keys.append(column.cast(pa.int8()) if pa.types.is_boolean(column.type) else column)
+        if pa.types.is_floating(column.type):  # the zero that has a sign comes first, and they are equal
+            keys.append(compute.divide(1.0, column))
     names = [str(number) for number in range(len(keys))]
     return table.take(
         compute.sort_indices(pa.table(keys, names), sort_keys=[(name, "ascending") for name in names])

@@ -30,7 +30,7 @@ from backends.spark.plan import plan, see_to_externs
 from backends.spark.relations import ROWS, Selected, Summed, half, key, read_by, relation
 from backends.spark.stages import in_one_order
 from river.backend import Options
-from river.classes import field, frozen
+from river.classes import evolve, field, frozen
 from river.diagnostics import Diagnostic, Rejected, closest
 from river.driver import check_names, given_type, row_types, stamps, wholes
 from river.il.model import Stateless, instance_model
@@ -144,7 +144,7 @@ class _Door:
         for name, frame in self.inputs.items():
             self.check(name)
             see_here(frame.sparkSession)
-            self.named[name] = self.told_apart(name)
+            self.named[name] = _by_bytes(self.told_apart(name))
 
     def check(self, name: str) -> None:
         """Sees that an input's frame has the columns. Raises: Rejected."""
@@ -161,7 +161,13 @@ class _Door:
             if at >= 0 and arrow("types").is_null(found.types[at]) and kinds[column] not in _NOTHING:
                 message = f"field `{column}`: Spark's type `{kinds[column]}` does not hold `{show(field_)}`"
                 raise Rejected([Diagnostic("data-type", message, place=name)])
-        columnar.check(found, type_, Origin(name))
+        try:
+            columnar.check(found, type_, Origin(name))
+        except Rejected as rejected:
+            raise Rejected(
+                evolve(each, help=each.help or (_CAST if each.code == "data-type" else None))
+                for each in rejected.diagnostics
+            ) from None
         for column in self.order_by.get(name, ()):
             if column not in frame.columns:
                 message = f"`order_by` names the column `{column}`, which the frame of `{name}` does not have"
@@ -388,28 +394,38 @@ class _Door:
         """What Spark sorts the rows of an input by, which stand `within` a column: names of columns, and expressions for maps."""
         frame = self.plain(name)
         kinds = dict(frame.dtypes)
-        return [
-            _entries_in_order(frame, f"{within}{sql.name(column)}", frame.schema[column].dataType)
-            if "map<" in kinds[column]
-            else f"{within}{sql.name(column)}"
-            for column in self.order(name, output)
-        ]
+        found: list[Any] = []
+        for column in self.order(name, output):
+            place, kind = f"{within}{sql.name(column)}", kinds[column]
+            if kind in _FLOATS:  # Spark knows of numbers where to look first
+                found += [place, _expression(frame, _zero(place))]
+            elif any(word in kind for word in ("map<", *_FLOATS)):
+                found.append(_expression(frame, _sortable(place, frame.schema[column].dataType)))
+            else:
+                found.append(place)
+        return found
 
 
-def _entries_in_order(frame: Frame, column: str, type_: Any) -> Any:
-    """What Spark sorts a column by in which there are maps, which have no order there: by their entries, in that of the keys."""
+def _expression(frame: Frame, text: str) -> Any:
+    """A column as an expression of Spark's says it."""
     where = "pyspark.sql" if hasattr(frame, "_jdf") else "pyspark.sql.connect"
     functions: Any = import_module(f"{where}.functions")
-    return functions.expr(_sortable(column, type_))
+    return functions.expr(text)
 
 
 def _sortable(place: str, type_: Any, depth: int = 0) -> str:
-    """An expression of Spark's for values, in which lists of entries stand for maps."""
+    """An expression by which Spark puts values in an order in which only equal ones have the same place.
+
+    It has no order of maps, for which lists of their entries stand, in that of their keys; and none of the two zeros.
+    """
     each = f"river_each_{depth}"
     match type_.typeName():
         case "map":
+            key_ = _sortable(f"{each}.key", type_.keyType, depth + 1)
             value = _sortable(f"{each}.value", type_.valueType, depth + 1)
-            return f"array_sort(transform(map_entries({place}), {each} -> struct({each}.key, {value})))"
+            return f"array_sort(transform(map_entries({place}), {each} -> struct({key_}, {value})))"
+        case kind if kind in _FLOATS:
+            return f"struct({place}, {_zero(place)})"
         case "array":
             return f"transform({place}, {each} -> {_sortable(each, type_.elementType, depth + 1)})"
         case "struct":
@@ -417,6 +433,14 @@ def _sortable(place: str, type_: Any, depth: int = 0) -> str:
             return f"struct({', '.join([f'{place} is not null', *fields])})"
         case _:
             return place
+
+
+_FLOATS: Final = ("double", "float")
+
+
+def _zero(place: str) -> str:
+    """What tells the two zeros apart, which Spark has in one place: the one with a sign comes first. Of others nothing."""
+    return f"if({place} = 0, cast({place} as string), '')"
 
 
 def _sorted_alike(field_: Any) -> bool:
@@ -431,6 +455,21 @@ _SORTED: Final = frozenset([
 ])  # fmt: skip
 
 
+def _by_bytes(frame: Frame) -> Frame:
+    """A frame whose texts are compared by their bytes, as the program's are, whatever collation they have."""
+    if not any(_COLLATED in kind for _, kind in frame.dtypes):
+        return frame
+    read = ((sql.name(each.name), each.dataType) for each in frame.schema.fields)
+    shown = (
+        f"cast({name} as {_spelled(type_)}) as {name}" if _COLLATED in type_.simpleString() else name
+        for name, type_ in read
+    )
+    return frame.selectExpr(*shown)
+
+
+_COLLATED: Final = "string collate "
+
+
 def _mapped(frame: Frame, function: Any, schema: Any) -> Frame:
     """The rows that a function makes of those of a frame. PySpark's `mapInArrow` takes dots in the names of columns for paths."""
     names: list[str] = frame.columns
@@ -441,7 +480,7 @@ def _mapped(frame: Frame, function: Any, schema: Any) -> Frame:
 
 
 def _spelled(type_: Any) -> str:
-    """A type of Spark's as its expressions have it, whatever the names in it."""
+    """A type of Spark's as its expressions have it, whatever the names in it; texts are compared by their bytes."""
     match type_.typeName():
         case "struct":
             return f"struct<{', '.join(f'{sql.name(each.name)}: {_spelled(each.dataType)}' for each in type_.fields)}>"
@@ -449,6 +488,8 @@ def _spelled(type_: Any) -> str:
             return f"array<{_spelled(type_.elementType)}>"
         case "map":
             return f"map<{_spelled(type_.keyType)}, {_spelled(type_.valueType)}>"
+        case "string":
+            return "string"
         case _:
             return type_.simpleString()
 
@@ -533,6 +574,12 @@ _NARROWER: Final[dict[t.Type, tuple[str, ...]]] = {
     t.I64: ("int", "smallint", "tinyint"),
 }
 """Other types of Spark's that have no values that the program's have not: of texts only those are that are compared by bytes."""
+
+
+_CAST: Final = (
+    "cast the column of the DataFrame, or declare it otherwise; of columns that folders say Spark guesses the types,"
+    " unless `spark.sql.sources.partitionColumnTypeInference.enabled` is `false`"
+)
 
 
 _NOTHING: Final = ("void", "null")

@@ -255,6 +255,18 @@ def test_names_of_files_tell_the_format_where_the_folder_does_not(spark: Any, tm
     assert "knows no file system `nofs`" in str(refused.value.diagnostics[0].help)
 
 
+def test_a_column_may_be_in_some_files_only(spark: Any, tmp_path: Path) -> None:
+    """Whichever of them Spark looks into first: in others there is no value, which a program has to allow for."""
+    for number, columns in enumerate(({"k": [1]}, {"v": [2.5], "k": [2]}, {"k": [3]})):
+        parquet.write_table(pa.table(columns), tmp_path / f"{number}.parquet")
+    optional = "log: { k: int; v: float? } relation; o: relation = select k, v from log;"
+    found = river.compile(optional, "cql").run({"log": tmp_path.as_uri()}, backend="spark")["o"].to_pylist()
+    assert {(row["k"], row["v"]) for row in found} == {(1, None), (2, 2.5), (3, None)}
+    needed = river.compile(optional.replace("?", ""), "cql")
+    with pytest.raises(Rejected, match="field `v`: is null, and `f64` is not optional"):
+        needed.run({"log": tmp_path.as_uri()}, backend="spark")
+
+
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
 def test_names_of_folders_say_columns(kind: str, spark: Any, tmp_path: Path) -> None:
     """With the types of the program, whatever Spark would guess."""

@@ -556,12 +556,12 @@ def test_an_order_that_is_missing_is_asked_for() -> None:
 
 
 def test_arrow_puts_rows_in_the_order_of_spark() -> None:
-    """Nothing comes first, what is no number last, texts by their bytes; the first column before the second."""
+    """Nothing comes first, what is no number last, texts by bytes, zeros by signs; the first column before the second."""
     random = chance("order", "arrow")
     texts = [None, "", "B", "a", "é", "\uffff", "\U0001d11e"]  # in order
-    numbers = [None, -inf, -1.5, 0.0, 5e-324, inf, nan]
+    numbers = [None, -inf, -1.5, -0.0, 0.0, 5e-324, inf, nan]
     truth = [None, False, True]
-    rows = [(t, f, b) for t in range(7) for f in range(7) for b in range(3)]
+    rows = [(t, f, b) for t in range(7) for f in range(8) for b in range(3)]
     mixed = random.sample(rows, len(rows))
     table = pa.table(
         {
