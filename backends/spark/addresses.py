@@ -259,6 +259,19 @@ class _AddressedRun:
                 f"output `{name}`: `{place}` is {kind}, and at addresses Spark writes Parquet, or tables of its catalog",
                 "Spark writes texts otherwise than River does: name a file or a folder here, or write Parquet",
             )
+        elif (self.job.mode or "error") == "error" and self.at(place):
+            raise _refused(
+                f"output `{name}`: there is something at `{place}` already",
+                "say `--mode append`, or `--mode overwrite`, which puts the rows in its place",
+            )
+
+    def at(self, place: str) -> bool:
+        """Whether there is anything at an address. What keeps Spark from looking shows when it writes there."""
+        try:
+            self.spark.read.format("binaryFile").load(place)
+        except _spark_errors():
+            return False
+        return True
 
     def check_table(self, name: str, type_: t.Type, catalog: str) -> None:
         """Checks that rows may go to a table that is there. Raises: Rejected("spark-address")."""

@@ -43,12 +43,28 @@ def base(address: str, path: str) -> str:
 
 
 def addresses(inputs: Mapping[str, object], outputs: Mapping[str, object]) -> list[str]:
-    """All addresses of what is read and written. Raises: Rejected("data-overwrite") where what is written is also read."""
-    read = [found for each in inputs.values() if (found := address(each)) is not None]
-    written = [found for each in outputs.values() if (found := address(each)) is not None]
-    for i, one in enumerate(written):
-        for other in (*read, *written[:i], *written[i + 1 :]):
-            if f"{other.rstrip('/')}/".startswith(f"{one.rstrip('/')}/"):
+    """All addresses of what is read and written. Raises: Rejected("data-overwrite") where what is written is also read.
+
+    Files of this machine may be named by their paths, too.
+    """
+    read, written = ([*filter(None, map(_named, each.values()))] for each in (inputs, outputs))
+    for i, (one, place, far) in enumerate(written):
+        for other, there, beyond in (*read, *written[:i], *written[i + 1 :]):
+            if (far or beyond) and f"{there.rstrip('/')}/".startswith(f"{place.rstrip('/')}/"):
                 message = f"`{one}` would be written, and `{other}` is used, too"
                 raise Rejected([Diagnostic("data-overwrite", message, help="name another address")])
-    return [*read, *written]
+    return [name for name, _, far in (*read, *written) if far]
+
+
+def _named(target: object) -> tuple[str, str, bool] | None:
+    """What is read or written as it is named, the address of that, and whether it is an address; None for other data."""
+    if not isinstance(target, str | os.PathLike):
+        return None
+    name = os.fspath(cast("str | os.PathLike[str]", target))
+    far = address(name) is not None
+    if far and not name.startswith(_FILE):
+        return name, name, True
+    return name, _FILE + os.path.realpath(path_of(name) if far else name), far
+
+
+_FILE: Final = "file:"

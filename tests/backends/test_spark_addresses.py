@@ -68,7 +68,7 @@ def test_inputs_and_outputs_are_addresses_tables_and_files(spark: Any, tmp_path:
     assert parquet.read_table(tmp_path / "out").sort_by(
         [("ts", "ascending"), ("op", "ascending")]
     ).num_rows == len(expected)
-    with pytest.raises(Rejected, match="exists"):
+    with pytest.raises(Rejected, match="there is something at .* already"):
         run({"clicks": f"{where}/*.parquet"}, {"views": f"{where}/out/"})
     run({"clicks": f"{where}/*.parquet"}, {"views": f"{where}/out/"}, mode="append")
     assert parquet.read_table(tmp_path / "out").num_rows == 2 * len(expected)
@@ -301,12 +301,14 @@ def test_what_cannot_be_done_at_addresses_is_refused(spark: Any, tmp_path: Path)
     program = river.compile(VIEWS, lang="cql")
     where = tmp_path.as_uri()
     parquet.write_table(CLICKS, tmp_path / "clicks.parquet")
+    (tmp_path / "there").mkdir()
     given = {"clicks": f"{where}/clicks.parquet"}
     more: dict[str, Any]
     for inputs, outputs, more, told in (
         ({"clicks": f"{where}/none.parquet"}, {}, {}, "Spark cannot read"),
         ({"clicks": "table:far.nothing"}, {}, {}, "Spark cannot read"),
         (given, {"views": f"{where}/views.jsonl"}, {}, "is jsonl"),
+        (given, {"views": f"{where}/there"}, {}, "there is something at .* already"),
         (given, {"views": f"{where}/views/"}, {"partition_by": {"views": ["nothing"]}}, "nothing"),
         (given, {}, {"lateness": 5}, "`--lateness` is not for"),
         (given, {"views": "table:far.ignored"}, {"mode": "ignore"}, "no mode `ignore`"),

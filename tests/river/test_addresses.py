@@ -67,12 +67,23 @@ def test_other_backends_say_who_reads_addresses() -> None:
         (["table:x"], ["table:x"]),
         ([], ["s3a://b/x", "s3a://b/x"]),
         ([], ["s3a://b/x/", "s3a://b/x/y"]),
+        (["/x/y/"], ["file:///x/y"]),
+        (["x/*.parquet"], [f"file://{Path.cwd()}/x/"]),
+        (["file:///x/y/a.parquet"], ["/x/y/"]),
+        (["file://localhost/x"], ["file:///x"]),
     ],
 )
 def test_what_is_written_is_not_used_otherwise(inputs: list[str], outputs: list[str]) -> None:
     with pytest.raises(Rejected, match="would be written, and") as refused:
         addresses(_named(inputs), _named(outputs))
     assert refused.value.diagnostics[0].code == "data-overwrite"
+
+
+def test_files_of_this_machine_are_none_of_an_address() -> None:
+    assert addresses(_named(["-", "/x/y", "s3a://b/x"]), _named(["-", "/x/y", "file:///x/z"])) == [
+        "s3a://b/x",
+        "file:///x/z",
+    ]
 
 
 def _named(places: list[str]) -> dict[str, str]:
