@@ -27,7 +27,7 @@ from backends.spark.executors import see_here
 from backends.spark.kernels import LAST, NUMBER, PARTS, VARIABLE, OutputWork
 from backends.spark.keys import division, without_others
 from backends.spark.plan import plan, see_to_externs
-from backends.spark.relations import ROWS, Selected, Summed, half, key, read_by, relation
+from backends.spark.relations import ROWS, Selected, Summed, halves, key, read_by, relation
 from backends.spark.stages import in_one_order
 from river.backend import Options
 from river.classes import evolve, field, frozen
@@ -350,8 +350,8 @@ class _Door:
         found: Frame = None
         for number, (name, by) in enumerate(timed.items()):
             column = f"{LAST}_{number}"
-            stamps_ = self.plain(name).selectExpr(f"{sql.name(by)} as {column}")
-            one = stamps_.groupBy().agg({column: "max"}).toDF(column)
+            frame = self.plain(name)
+            one = frame.groupBy().agg(_expression(frame, f"max({sql.name(by)}) as {column}"))
             found = one if found is None else found.crossJoin(one)
         return found
 
@@ -509,15 +509,14 @@ def _related(frame: Frame, behind: Sequence[_Check], found: Relation) -> Frame:
         case Selected(columns=shown):
             return frame.selectExpr(*(f"{text} as {sql.name(column)}" for column, text in shown))
         case Summed(keys=keys, sums=sums):
-            parts = [f"{text} as {sql.name(key(n))}" for n, text in enumerate(keys)] or [f"0 as {key(0)}"]
-            added = {"*": "count"} if behind or None in sums else {}
+            by = [f"{text} as {key(n)}" for n, text in enumerate(keys)] or [f"false as {key(0)}"]
+            added = [f"count(1) as {ROWS}"] if behind or None in sums or not sums else []
             for n, text in enumerate(sums):
                 if text is not None:
-                    names = half(n, "high"), half(n, "low")
-                    parts += [f"{each} as {name}" for each, name in zip(sql.halves(text), names, strict=True)]
-                    added |= dict.fromkeys(names, "sum")
-            grouped = frame.selectExpr(*parts).groupBy(*(key(n) for n in range(len(keys) or 1)))
-            entries = grouped.agg(added) if added else grouped.count()
+                    parts = zip(sql.halves(text), halves(n), strict=True)
+                    added += [f"sum({part}) as {name}" for part, name in parts]
+            grouped = frame.groupBy(*(_expression(frame, text) for text in by))
+            entries = grouped.agg(*(_expression(frame, text) for text in added))
             # Rows are counted, so that no condition can be asked of them before they are summed.
             entries = _checked(entries, behind, f"{ROWS} > 0")
             kept = {each.seen: each.shown() for each in behind if each.null}

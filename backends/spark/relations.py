@@ -76,20 +76,18 @@ def key(number: int) -> str:
     return f"river_key_{number}"
 
 
-def half(number: int, which: str) -> str:
-    """The name of the column of a half of what is summed, `high` or `low`."""
-    return f"river_sum_{number}_{which}"
+def halves(number: int) -> tuple[str, str]:
+    """The names of the columns of what is summed of its upper halves, and of its lower ones."""
+    return f"river_sum_{number}_high", f"river_sum_{number}_low"
 
 
-ROWS: Final = "`count(1)`"
-"""How many rows were summed, as Spark calls it."""
+ROWS: Final = "river_rows"
+"""The name of the column that says how many rows were summed."""
 
 
 def total(number: int, added: str | None) -> str:
-    """The sum of `added`, from what Spark calls the sums of its halves; None: of rows."""
-    if added is None:
-        return ROWS
-    return sql.whole(*(f"`sum({half(number, which)})`" for which in ("high", "low")))
+    """The sum of `added`, from the sums of its halves; None: of rows."""
+    return ROWS if added is None else sql.whole(*halves(number))
 
 
 def relation(graph: Graph, output: str) -> Relation | None:

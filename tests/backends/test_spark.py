@@ -755,7 +755,6 @@ def test_the_log_analyser_over_parquet_is_a_plan_of_sparks_own(
         "HashAggregate",
         "Exchange",
         "HashAggregate",
-        "Project",
         "FileScan",
     ]
     assert sorted(map(str, frame.toArrow().to_pylist())) == [

@@ -68,7 +68,7 @@ def test_inputs_and_outputs_are_addresses_tables_and_files(spark: Any, tmp_path:
     assert parquet.read_table(tmp_path / "out").sort_by(
         [("ts", "ascending"), ("op", "ascending")]
     ).num_rows == len(expected)
-    with pytest.raises(Rejected, match="there is something at .* already"):
+    with pytest.raises(Rejected, match=r"there is something at .* already"):
         run({"clicks": f"{where}/*.parquet"}, {"views": f"{where}/out/"})
     run({"clicks": f"{where}/*.parquet"}, {"views": f"{where}/out/"}, mode="append")
     assert parquet.read_table(tmp_path / "out").num_rows == 2 * len(expected)
