@@ -139,7 +139,7 @@ class _Jobs:
     def all(self) -> list[list[Telling]]:
         """What the tasks of each run tell."""
         plan = self.work.plan
-        parts = {name: sum(map(self.parts, given)) for name, given in self.work.files.items()}
+        parts = {name: sum(count for _, count in found) for name, found in self.divided().items()}
         match self.work.way:
             case InOneTask():
                 return [self.alone()]
@@ -161,9 +161,10 @@ class _Jobs:
             case _:
                 assert_never(self.work.way)
 
-    def parts(self, file: GivenFile) -> int:
-        """Into how many parts a file is divided."""
-        return file.parts(self.work.plan.workers, whole=isinstance(self.work.way, InParts))
+    def divided(self) -> dict[str, tuple[tuple[GivenFile, int], ...]]:
+        """The files of each input, and into how many parts they are divided."""
+        workers, whole = self.work.plan.workers, isinstance(self.work.way, InParts)
+        return {name: small.divided(given, workers, whole=whole) for name, given in self.work.files.items()}
 
     def alone(self) -> list[Telling]:
         """What one task tells that runs the whole program."""
@@ -187,13 +188,10 @@ class _Jobs:
         return tuple(self.work.sinks)
 
     def errand(self, plan: Plan, outputs: tuple[str, ...]) -> Errand:
-        found = {
-            name: tuple((file, self.parts(file)) for file in given) for name, given in self.work.files.items()
-        }
         options = plan.options
         folders = {name: folder_of(sink) for name, sink in self.work.sinks.items()}
         return Errand(
-            task.portable(plan), found, outputs, self.folder, until=options.until, lateness=self.work.late,
+            task.portable(plan), self.divided(), outputs, self.folder, until=options.until, lateness=self.work.late,
             externs=tuple(options.externs), native=options.native, batch=options.batch,
             folders={
                 name: StagedFolder(str(folder.staging), folder.format, folder.by)

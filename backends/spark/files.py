@@ -14,7 +14,7 @@ import json
 from collections import Counter
 from contextlib import ExitStack, contextmanager
 from functools import lru_cache
-from itertools import groupby
+from itertools import chain, groupby, takewhile
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from uuid import uuid4
 
@@ -234,7 +234,7 @@ def scattered(text: str, batches: Iterable[Any]) -> Iterator[Any]:
         telling, chunks = Telling(part), list[tuple[int, int, bytes]]()
 
         def work(told: Telling = telling, chunks: list[tuple[int, int, bytes]] = chunks) -> None:
-            name, _, _ = _whose(errand, told.part)
+            name, _ = _whose(errand, told.part)
             type_ = verified(errand.program).queues[name].type
             assert isinstance(type_, t.Record)  # noqa: S101 - its fields are the keys
             keys = [place for key in errand.keys[name] if (place := type_.index(key)) is not None]
@@ -311,22 +311,26 @@ def _items(errand: Errand, name: str, telling: Telling) -> Iterator[Batch]:
     """The items of a part, which is told of."""
     graph = verified(errand.program)
     queue = graph.queues[name]
-    _, file, share = _whose(errand, telling.part)
-    key = queue.key()
-    for batch in read(file, queue, share, _used(graph, name)):
+    _, files = _whose(errand, telling.part)
+    key, used = queue.key(), _used(graph, name)
+    for batch in chain.from_iterable(read(file, queue, share, used) for file, share in files):
         if key is not None and len(batch):
-            telling.first = batch.number(key, 0) if telling.first is None else telling.first
+            first = batch.number(key, 0)
+            if telling.last is not None and first < telling.last:
+                raise _Refused("its time stamps go back from one file to the next")
+            telling.first = first if telling.first is None else telling.first
             telling.last = batch.number(key, len(batch) - 1)
         telling.rows += len(batch)
         yield batch
 
 
-def _whose(errand: Errand, part: int) -> tuple[str, GivenFile, Share]:
-    """The input that a part is of, its file, and which part of that it is: parts are counted through all files."""
+def _whose(errand: Errand, part: int) -> tuple[str, list[tuple[GivenFile, Share]]]:
+    """The input that a part is of, and its file and which part of that it is, or its files: parts are counted through all."""
     for name, found in errand.files.items():
-        for file, of in found:
+        for place, (file, of) in enumerate(found):
             if part < of:
-                return name, file, (part, of)
+                together = takewhile(lambda each: each[1] == 0, found[place + 1 :])
+                return name, [(file, (part, of)), *((each, (0, 1)) for each, _ in together)]
             part -= of
     raise AssertionError
 

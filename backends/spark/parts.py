@@ -38,6 +38,9 @@ MOST: Final = 1 << 26
 EACH: Final = 2
 """Parts for each worker, at least: they are not equally long."""
 
+UNPACKED: Final = 8
+"""Bytes that a byte of a packed file becomes, about."""
+
 _TABLES: Final = ("parquet", "arrow")
 _LOOK: Final = 1 << 16
 
@@ -79,11 +82,7 @@ class GivenFile:
 
         Then one task has to read that of each part: more of them than the root of the size make it the slowest.
         """
-        if self.packed is not None:
-            return 1
-        length = min(max(self.size // (EACH * workers), LEAST), MOST)
-        count = max(1, -(-self.size // length))
-        return min(count, max(EACH, isqrt(16 * self.size // LEAST))) if whole else count
+        return 1 if self.packed is not None else _parts(self.size, workers, whole=whole)
 
     def check(self) -> None:
         """Sees that it is here, and the same. Raises: Rejected("data-unreadable")."""
@@ -93,6 +92,30 @@ class GivenFile:
             raise Rejected([_other(self.path, "it is not there")]) from error
         if (found.st_size, found.st_mtime_ns) != (self.size, self.changed):
             raise Rejected([_other(self.path, "it has changed, or is another one here")])
+
+
+def _parts(size: int, workers: int, *, whole: bool) -> int:
+    """Into how many parts so many bytes are divided."""
+    length = min(max(size // (EACH * workers), LEAST), MOST)
+    count = max(1, -(-size // length))
+    return min(count, max(EACH, isqrt(16 * size // LEAST))) if whole else count
+
+
+def divided(given: Sequence[GivenFile], workers: int, *, whole: bool) -> tuple[tuple[GivenFile, int], ...]:
+    """The files of an input, each with the number of its parts; 0 if it is read together with the one before.
+
+    So small files are: a task for each of them would take longer than all else. `whole`: see `GivenFile.parts`.
+    """
+    sizes = [file.size * (1 if file.packed is None else UNPACKED) for file in given]
+    length = sum(sizes) // _parts(sum(sizes), workers, whole=whole)
+    found: list[tuple[GivenFile, int]] = []
+    room = 0
+    for file, size in zip(given, sizes, strict=True):
+        count = file.parts(workers, whole=whole)
+        together = count == 1 and bool(found) and size <= room
+        room = (room if together else length) - size if count == 1 else 0
+        found.append((file, 0 if together else count))
+    return tuple(found)
 
 
 def portions(

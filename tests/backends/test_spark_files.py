@@ -403,6 +403,50 @@ def test_executors_read_the_files_of_a_folder(name: str, kind: str, ways: list[s
         same(program, {input_: f"{tmp_path}/"}, on_error="skip")
 
 
+@pytest.mark.parametrize(
+    ("sizes", "counts"),
+    [
+        ([10] * 5, [1, 0, 0, 0, 0]),
+        ([300_000] * 8, [1, 0] * 4),
+        ([600_000] * 4, [1, 1, 1, 1]),
+        ([10, 5 << 20, 10, 10], [1, 4, 1, 0]),
+    ],
+)
+def test_small_files_are_one_part(sizes: list[int], counts: list[int]) -> None:
+    given_ = [parts.GivenFile(f"{n}.csv", "csv", None, size, 0) for n, size in enumerate(sizes)]
+    assert [count for _, count in parts.divided(given_, 2, whole=False)] == counts
+    packed = [parts.GivenFile(f"{n}.csv.gz", "csv", "gz", 1 << 20, 0) for n in range(3)]
+    assert [count for _, count in parts.divided(packed, 1, whole=False)] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("name", ["rows", "tables", "grouped"])
+def test_small_files_are_read_together(
+    name: str, ways: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In their order; and time that goes back from one to the next is told of."""
+    monkeypatch.setattr(parts, "LEAST", 150)
+    counts: list[int] = []
+    plain = direct._Jobs.told
+    monkeypatch.setattr(
+        direct._Jobs, "told", lambda jobs, count, *more: (counts.append(count), plain(jobs, count, *more))[1]
+    )
+    input_, rows = rows_for(name, 60)
+    for number in range(20):
+        (tmp_path / str(number)).mkdir()
+        place = Path(written(rows[3 * number : 3 * number + 3], tmp_path / str(number), "csv"))
+        place.rename(tmp_path / f"{number + 10}.csv")
+        (tmp_path / str(number)).rmdir()
+    same(COMPILED[name], {input_: f"{tmp_path}/"})
+    assert ways == [f"{PROGRAMS[name][2].__name__}, done"]
+    assert 1 < counts[0] < 10
+    if name == "grouped":
+        (tmp_path / "29.csv").rename(tmp_path / "28a.csv")
+        (tmp_path / "27.csv").rename(tmp_path / "28b.csv")
+        for backend in ("reference", "spark"):
+            with pytest.raises(Rejected, match="ts"):
+                COMPILED[name].run({input_: f"{tmp_path}/"}, backend=backend)
+
+
 def test_variables_are_there_for_who_asks(ways: list[str], tmp_path: Path) -> None:
     input_, rows = rows_for("tables", 30)
     path = written(rows, tmp_path, "csv")

@@ -2270,6 +2270,22 @@ SPARK: Final = (
         "tests/backends/test_spark.py::test_rows_that_spark_finds_equal_stand_in_one_order[s]",
     ),
     Mutant(
+        "addresses-are-no-files",
+        "what is read by its path may be overwritten at its address",
+        "river/io/addresses.py",
+        "if (far or beyond) and",
+        "if (far and beyond) and",
+        "tests/river/test_addresses.py::test_what_is_written_is_not_used_otherwise",
+    ),
+    Mutant(
+        "each-small-file-is-a-part",
+        "executors read each file of a folder in a task of its own, however small it is",
+        "backends/spark/parts.py",
+        "together = count == 1 and bool(found)",
+        "together = count == 0 and bool(found)",
+        "tests/backends/test_spark_files.py::test_small_files_are_one_part",
+    ),
+    Mutant(
         "null-is-valid-utf8",
         "of a column of texts that is null it is not known whether it is valid UTF-8, and that is taken for no refusal",
         "backends/spark/door.py",
