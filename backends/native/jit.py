@@ -55,7 +55,10 @@ other blocks, LLVM's quick selection of instructions ends the process (22.1)."""
 _INLINED: Final = re.compile(r"^(define internal [^<\n]*) alwaysinline", re.MULTILINE)
 """The head of a function that is written out where it is called; not of those of vectors, which are one instruction."""
 
-_LEVELS: Final = [OPTIMISATION]
+QUICKLY: Final = "RIVER_QUICKLY"
+"""A variable of the environment. If set, code of programs is not optimised: for processes that tests have Spark start."""
+
+_LEVELS: Final = [OPTIMISATION, 0] if QUICKLY in os.environ else [OPTIMISATION]
 _LOCK: Final = threading.Lock()  # of the linker
 _STARTING: Final = threading.Lock()
 
