@@ -64,7 +64,10 @@ def _named(target: object) -> tuple[str, str, bool] | None:
     far = address(name) is not None
     if far and not name.startswith(_FILE):
         return name, name, True
-    return name, _FILE + os.path.realpath(path_of(name) if far else name), far
+    try:
+        return name, _FILE + os.path.realpath(path_of(name) if far else name), far
+    except ValueError:  # no file can be called so, which who opens it tells
+        return name, name, far
 
 
 _FILE: Final = "file:"
