@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -41,21 +42,38 @@ class TablePart:
             return _batch(self.data, self.fields, isinstance(self.type, Record), self.origin, self.before)
 
 
+class _Decoder:
+    """What `rows` gives, one by one and None behind them, whichever thread asks."""
+
+    def __init__(self, rows: Iterator[Any]) -> None:
+        self._rows = rows
+        self._lock = threading.Lock()
+
+    def __call__(self) -> Any:
+        with self._lock:
+            return next(self._rows, None)
+
+    def end(self) -> None:
+        """Returns when nobody is at the rows; from then on there are none."""
+        with self._lock:
+            self._rows = iter(())
+
+
 class Tables(Iterator[Batch]):
     """Batches of items of Arrow data. Who has a better use for record batches takes `parts` instead.
 
-    `parts`: of at most so many rows; taken once, and before any batch. `begun`: what reads already, if something does.
+    `parts`: of at most so many rows; taken once, and before any batch. `decoders`: what threads read them by, if they do.
     """
 
     def __init__(self, parts: Callable[[int], Iterator[TablePart]], size: int) -> None:
         self.parts = parts
-        self.begun: Aside[Any] | None = None
+        self.decoders: Sequence[_Decoder] = ()
         self._mine = parts(size)
 
-    def wait(self) -> None:
-        """Returns when nothing reads any longer that began before anything was asked for."""
-        if self.begun is not None:
-            self.begun.done(None)
+    def end(self) -> None:
+        """Returns when nothing reads any longer; nothing does from then on."""
+        for each in self.decoders:
+            each.end()
 
     def __next__(self) -> Batch:
         return next(self._mine).batch()
@@ -202,7 +220,7 @@ def parquet(
 ) -> Tables:
     """Items of an open Parquet file, row group after row group.
 
-    `early`: the first rows are decoded at once, if there is a core for that; who closes the file waits for it (`Tables.wait`).
+    `early`: the first rows are decoded at once, if there is a core for that; who closes the file ends that before (`Tables.end`).
     """
     with _readable(origin):
         opened = arrow("parquet").ParquetFile(file, page_checksum_verification=True)
@@ -224,19 +242,22 @@ def parquet(
     def decoded(most: int) -> Iterator[Any]:
         return opened.iter_batches(max(most, least), groups, columns=names, use_threads=several)
 
+    decoders: list[_Decoder] = []
+
     def decoder(most: int) -> Callable[[], Any]:
-        found = decoded(most)
-        return lambda: next(found, None)
+        decoders.append(_Decoder(decoded(most)))
+        return decoders[-1]
 
     if not several:
         return read(schema, decoded, type_, origin, size)
     # Else whoever runs a program waits for rows when it is done with the last ones, and then these wait for it.
-    if not early:
-        return read(schema, lambda most: ahead(decoder(most), "river-decoder"), type_, origin, size)
-    make = decoder(size)
-    begun = Aside(make, "river-decoder")
-    tables = read(schema, lambda _: ahead(make, "river-decoder", begun), type_, origin, size)
-    tables.begun = begun
+    if early:
+        make = decoder(size)
+        begun = Aside(make, "river-decoder")
+        tables = read(schema, lambda _: ahead(make, "river-decoder", begun), type_, origin, size)
+    else:
+        tables = read(schema, lambda most: ahead(decoder(most), "river-decoder"), type_, origin, size)
+    tables.decoders = decoders
     return tables
 
 

@@ -222,7 +222,7 @@ def _from_path(path: str, wanted: _Wanted) -> ItemSource:
         raise
     source.on_close(file.close)
     if kind == "parquet":
-        source.on_close(cast("Tables", source.batches).wait)  # before the file is closed
+        source.on_close(cast("Tables", source.batches).end)  # before the file is closed
     return source
 
 

@@ -11,6 +11,7 @@ from attrs import evolve
 
 from frontends.cql import FRONTEND
 from frontends.cql import syntax as c
+from frontends.cql.parse import PARSER
 from frontends.sql import syntax as q
 from river.diagnostics import Rejected
 from river.lang import syntax as s
@@ -51,6 +52,11 @@ def codes(text: str) -> list[str]:
 
 def length(number: int | str, unit: str | None = None) -> c.Length:
     return c.Length(Fraction(number), unit)
+
+
+@pytest.mark.slow
+def test_the_grammar_has_no_two_readings() -> None:
+    PARSER.build(strict=True)
 
 
 def test_figure_3b() -> None:
