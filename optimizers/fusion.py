@@ -323,6 +323,11 @@ def _obstacle(graph: g.Graph, first: g.Instance, second: g.Instance) -> str | No
         return f"both use `${shared[0]}`"
     if one.rated is not None or other.rated is not None:
         return rated_obstacle(first, second)
+    stamped = any(
+        out.by is not None for out, queue in zip(one.outs, first.outs, strict=True) if queue in second.ins
+    )
+    if stamped and (others := [v for v in first.variables if graph.users[v] != (first.index,)]):
+        return f"others use `${others[0]}`, too, so what {names[first.index]} sends may be out of order, which nobody would see"
     if one.merge is None and not one.items:
         return f"{names[first.index]} reads its inputs in turns"
     if not other.items:

@@ -1777,6 +1777,14 @@ PASSES: Final = (
         "tests/optimizers/test_guards.py::test_fusion_says_why_not",
     ),
     Mutant(
+        "fusion-of-a-stamp-of-several",
+        "a queue goes at which it would be seen that stamps of a shared variable go back",
+        "optimizers/fusion.py",
+        "if stamped and (others :=",
+        "if not stamped and (others :=",
+        "tests/optimizers/test_guards.py::test_fusion_says_why_not",
+    ),
+    Mutant(
         "fusion-of-two-groups",
         "operators that are placed in different groups are fused",
         "optimizers/fusion.py",

@@ -272,6 +272,16 @@ FUSION |= {
         ),
         "`count` and `count` stay apart: both use `$v`",
     ),
+    "a stamp of several": (  # that another operator sets back, which is a mistake where the queue between them is read
+        (
+            "operator stamp(x: T; $n: i64) -> (a: E by tau) { on x(t) { $n = $n + 1; emit a {tau: $n, k: t.k}; mark a $n; } }"
+            " operator set(x: T; $n: i64) -> (a: T) { on x(t) { $n = t.n; emit a t; } }"
+            " operator loose(x: E by tau) -> (a: T) { on x(e) { emit a {k: e.k, n: 0}; } }"
+            " var $n: i64 = 0; input p: T; output q: T; input r: T; output s: T; (s, $n) <- set(r, $n);"
+            " @Fuse(1) (m, $n) <- stamp(p, $n); @Fuse(1) (q) <- loose(m);"
+        ),
+        "`stamp` and `loose` stay apart: others use `$n`, too, so what `stamp` sends may be out of order, which nobody would see",
+    ),
     "reads in turns": (
         f"{TURNS} @Fuse(1) (r) <- turns(p, o); @Fuse(1) (q) <- same(r);",
         "`turns` and `same` stay apart: `turns` reads its inputs in turns",
