@@ -200,22 +200,27 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             if node in self.registered_collections:
                 super()._reschedule(node)
 
-        def remove_node(self, node: Any) -> str | None:
-            """The test in which a worker died, which is not given to another: that would die of it like the first.
+        def mark_test_complete(self, node: Any, item_index: int, duration: float = 0) -> None:
+            """Forgets what is done: xdist counts all that a worker ever had, after each of ten thousand tests.
 
-            Nor is what the worker had done, of which xdist would wait for ever to be told that it is done.
+            So a worker that dies has what it had not done, and only that.
             """
+            unit = self._split_scope(self.registered_collections[node][item_index])
+            super().mark_test_complete(node, item_index, duration)
+            if all(self.assigned_work[node][unit].values()):
+                del self.assigned_work[node][unit]
+
+        def remove_node(self, node: Any) -> str | None:
+            """The test in which a worker died, which is not given to another: that would die of it like the first."""
             work = self.assigned_work[node]
-            at = next(
-                ((unit, name) for unit in work.values() for name, done in unit.items() if not done), None
-            )
-            if at is not None:
-                unit, died = at
-                unit[died] = True
-            for scope in [scope for scope, unit in work.items() if all(unit.values())]:
-                del work[scope]
+            died = None
+            if (unit := next(iter(work), None)) is not None:  # each has something that is not done
+                died = next(name for name, done in work[unit].items() if not done)
+                work[unit][died] = True
+                if all(work[unit].values()):
+                    del work[unit]
             super().remove_node(node)
-            return None if at is None else at[1]
+            return died
 
         def schedule(self) -> None:
             """Twice, for a worker that comes later: it begins with a test when it knows the next one, or that there is none."""

@@ -24,6 +24,9 @@ class Worker:
     def send_runtest_some(self, numbers: list[int]) -> None:
         self.given += [TESTS[number] for number in numbers]
 
+    def shutdown(self) -> None:
+        self.shutting_down = True
+
 
 class Log:
     """Where a scheduler says what it does."""
@@ -78,3 +81,19 @@ def test_a_worker_may_die_while_another_comes(scheduler: Any) -> None:
     scheduler.schedule()
     assert third.given
     assert not {*third.given} & {*died}
+
+
+def test_what_a_worker_has_done_is_not_done_again(scheduler: Any) -> None:
+    first, second, third = (Worker() for _ in range(3))
+    started(scheduler, first, second)
+    done = first.given[0]
+    scheduler.mark_test_complete(first, TESTS.index(done))
+    assert scheduler.remove_node(first) == first.given[1]
+    scheduler.add_node(third)
+    scheduler.add_node_collection(third, TESTS)
+    scheduler.schedule()
+    for name in third.given:  # more and more: what comes next is given when little is left
+        scheduler.mark_test_complete(third, TESTS.index(name))
+    assert third.given
+    assert third.shutting_down
+    assert not {*third.given} & {*first.given[:2]}
