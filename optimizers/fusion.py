@@ -37,6 +37,7 @@ from river.diagnostics import Note, Rejected
 from river.il import annotations as a
 from river.il.annotations import bordered, row_type
 from river.il.costs import costs
+from river.il.flow import stamps_by_items
 from river.il.forwards import forwarded
 from river.il.model import instance_model
 from river.il.program import Annotation, Program, Queue, Use
@@ -323,11 +324,15 @@ def _obstacle(graph: g.Graph, first: g.Instance, second: g.Instance) -> str | No
         return f"both use `${shared[0]}`"
     if one.rated is not None or other.rated is not None:
         return rated_obstacle(first, second)
-    stamped = any(
-        out.by is not None for out, queue in zip(one.outs, first.outs, strict=True) if queue in second.ins
-    )
+    stamped = [
+        i
+        for i, (out, queue) in enumerate(zip(one.outs, first.outs, strict=True))
+        if out.by is not None and queue in second.ins
+    ]
     if stamped and (others := [v for v in first.variables if graph.users[v] != (first.index,)]):
-        return f"others use `${others[0]}`, too, so what {names[first.index]} sends may be out of order, which nobody would see"
+        return f"others use `${others[0]}`, too: whether what {names[first.index]} sends is in order is seen between them only"
+    if any(stamps_by_items(one, out) for out in stamped):
+        return f"whether the stamps that {names[first.index]} makes of what items say ascend shows between them only"
     if one.merge is None and not one.items:
         return f"{names[first.index]} reads its inputs in turns"
     if not other.items:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 if TYPE_CHECKING:
@@ -40,17 +41,69 @@ class Aside(Generic[Result]):
         return cast("Result", self._made)
 
 
-def ahead(
-    make: Callable[[], Result | None], name: str, first: Aside[Result | None] | None = None
-) -> Generator[Result]:
-    """What `make` gives until it gives None; the next one is made by a thread while the caller is at the last one.
+class Ahead(Generic[Result]):
+    """What `make` gives until it gives None, made by a thread; at most so many values wait for who takes them.
 
-    `first`: what makes the first one, if that has begun.
+    When as many are there the thread ends, and one begins when a value is taken: so none waits for who never comes.
     """
-    made = Aside(make, name) if first is None else first
-    try:
-        while (found := made.result()) is not None:
-            made = Aside(make, name)
-            yield found
-    finally:
-        made.done(None)  # what it works on may not be there any longer then
+
+    def __init__(self, make: Callable[[], Result | None], name: str, most: int = 1) -> None:
+        self._make, self._name, self._most = make, name, most
+        self._there: deque[tuple[Result | None, BaseException | None]] = deque()
+        self._working = self._over = False
+        self._changed = threading.Condition()
+        self._go_on()
+
+    def _go_on(self) -> None:
+        with self._changed:
+            if self._working or not self._wanted():
+                return
+            self._working = True
+        threading.Thread(target=self._work, name=self._name).start()
+
+    def _wanted(self) -> bool:
+        return not self._over and len(self._there) < self._most
+
+    def _work(self) -> None:
+        while self._working:
+            found = failure = None
+            try:
+                found = self._make()
+            except BaseException as raised:  # noqa: BLE001 - it is raised where the value is asked for
+                failure = raised
+            with self._changed:
+                self._there.append((found, failure))
+                self._over = self._over or found is None
+                self._working = self._wanted()
+                self._changed.notify_all()
+
+    def take(self) -> Result | None:
+        """The next value, when it is there; not after None. Raises: what making it has raised."""
+        with self._changed:
+            while not self._there:
+                self._changed.wait()
+            found, failure = self._there.popleft()
+        self._go_on()
+        if failure is not None:
+            raise failure
+        return found
+
+    def end(self) -> None:
+        """Returns when nothing is made any more."""
+        with self._changed:
+            self._over = True
+            while self._working:
+                self._changed.wait()
+
+    def values(self) -> Generator[Result]:
+        """One by one; who ends that early waits for what is being made, which may need what is not there any longer then."""
+        try:
+            while (found := self.take()) is not None:
+                yield found
+        finally:
+            self.end()
+
+
+def ahead(make: Callable[[], Result | None], name: str, most: int = 1) -> Generator[Result]:
+    """The values of `Ahead`, none of which is made before somebody wants the first."""
+    yield from Ahead(make, name, most).values()

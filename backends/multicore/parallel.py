@@ -270,10 +270,12 @@ class Parallel(Operate, Divided):
 
     def _items(self, port: ColumnPort) -> Firings | None:
         port.fill(1)
-        count = min(port.run, portion(self._part, self._fired, self._spent, self._slice))
-        if not count:
+        if not port.run:
             return None
-        batch, start, stop = port.next(count)
+        parts = -(-port.run // portion(self._part, self._fired, self._spent, self._slice))
+        batch, start, stop = port.next(
+            -(-port.run // parts)
+        )  # as large as those that follow, not all that may be and a rest
         port.pop(stop - start)
         (handler,) = self.machine.operator.items
         return Firings(f"item.{handler.port}", batch.addresses, start, stop, batch)

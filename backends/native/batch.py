@@ -517,24 +517,27 @@ def _sum_of(words: array[int]) -> tuple[int, int, int, int]:
 class _Pool:
     """Tables that nobody reads any more, to be filled again: their memory has been touched already."""
 
-    __slots__ = ("_firsts", "_kinds", "_spare", "open", "size")
+    __slots__ = ("_firsts", "_kinds", "_spare", "_usual", "open", "size")
 
     def __init__(self, size: int, firsts: list[tuple[int, int]], kinds: list[list[ColumnKind]]) -> None:
         self.size = size
         self._firsts = firsts
         self._kinds = kinds  # by table
+        self._usual = [0] * len(firsts)  # rows of a table, where some have fewer
         self._spare: deque[Any] = deque()
         self.open = True  # whether somebody will fill tables
 
     def get(self, like: Any) -> Any:
-        """The words of empty tables. New ones have room for what is in the tables of `like`: growing is copying."""
-        try:
-            return self._spare.pop()
-        except IndexError:
-            words = (ctypes.c_int64 * self.size)()
+        """The words of empty tables, with room for what those of `like` have, or had before: growing is copying."""
+        words = self._spare.pop() if self._spare else (ctypes.c_int64 * self.size)()
         for table, (first, _) in enumerate(self._firsts):
-            if like[first] >= _MANY:
-                self._room_for(words, table, like[first])
+            rows, room = like[first], words[first + 1]
+            if memory.limited() is None:
+                rows = self._usual[table] = max(rows, self._usual[table] * 7 // 8)
+            elif room:
+                continue
+            if rows >= _MANY and room < rows:
+                self.widen(words, rows, table)
         return words
 
     def _room_for(self, words: Any, table: int, rows: int) -> None:
@@ -553,13 +556,13 @@ class _Pool:
                 ctypes.c_int64.from_address(each).value = 0
         words[first + 1], words[first + 3 : first + 3 + len(data)] = room, data
 
-    def widen(self, words: Any, rows: int) -> None:
-        """Gives an empty first table room for so many rows at once: what grows step by step lies in small pages, anywhere."""
-        first, columns_ = self._firsts[0]
+    def widen(self, words: Any, rows: int, table: int = 0) -> None:
+        """Gives an empty table room for so many rows at once: what grows step by step lies in small pages, anywhere."""
+        first, columns_ = self._firsts[table]
         room, old = words[first + 1], words[first + 3 : first + 3 + columns_]
         words[first + 1], words[first + 3 : first + 3 + columns_] = 0, [0] * columns_
-        self._room_for(words, 0, rows)
-        for kind, each in zip(self._kinds[0], old, strict=True):
+        self._room_for(words, table, rows)
+        for kind, each in zip(self._kinds[table], old, strict=True):
             pages.give(each, (room + (kind is ColumnKind.OFFSETS)) * kind.size)
 
     def copy(self, words: Any) -> Any:

@@ -22,10 +22,9 @@ if TYPE_CHECKING:
 def command() -> None:
     """The `river` command as a process, which ends with it."""
     status = _status()
-    leaving = sys.modules.get("river.cli.leaving")  # imported by a command that may end at once
-    if leaving is not None:
-        leaving.leave(status)
-    sys.exit(status)
+    from river.cli.leaving import leave
+
+    leave(status)
 
 
 def run() -> None:

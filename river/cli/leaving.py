@@ -28,12 +28,12 @@ def at_once() -> None:
 
 
 def leave(status: int) -> NoReturn:
-    """Ends the process. What was to be done at its end is done; nobody waits for threads then that may go on."""
+    """Ends the process: at once if that is known to lose nothing, else as Python ends one, which waits for threads at work."""
     others = [each for each in threading.enumerate() if not each.daemon]
-    if not _process.known or others != [threading.main_thread()]:
-        sys.exit(status)
-    atexit._run_exitfuncs()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - as Python's own processes do
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(Exception):
-            stream.flush()
-    os._exit(status)
+    if _process.known and others == [threading.main_thread()]:
+        atexit._run_exitfuncs()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - as Python's own processes do
+        with suppress(OSError, ValueError):  # what cannot be written is told by Python itself
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(status)
+    sys.exit(status)

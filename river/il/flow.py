@@ -87,10 +87,30 @@ def join(a: Origin, b: Origin) -> Origin:
             return a
         case Construction(left), Construction(right) if len(left) == len(right):
             return Construction(tuple(map(join, left, right)))
+        case (Construction(values), ItemPart() as whole) | (ItemPart() as whole, Construction(values)):
+            return join(Construction(values), _apart(whole, len(values)))
         case Items(left), Items(right):
             return Items(join(left, right))
         case StatePlace(left, _), StatePlace(right, _) if left == right:
             return StatePlace(left)
+        case _:
+            return Anything()
+
+
+def _apart(whole: ItemPart, count: int) -> Construction:
+    """A record or tuple as one of its fields."""
+    return Construction(tuple(part(whole, i) for i in range(count)))
+
+
+def part(origin: Origin, index: int) -> Origin:
+    """Where a field of a value comes from."""
+    match origin:
+        case ItemPart(port, path):
+            return ItemPart(port, (*path, index))
+        case Construction(values):
+            return values[index]
+        case StatePlace() | Nothing():
+            return origin
         case _:
             return Anything()
 
@@ -149,6 +169,38 @@ def _item_findings(same: Same[typed.Operator]) -> tuple[Findings, ...]:
     return tuple(found)
 
 
+def stamps_by_items(op: typed.Operator, out: int) -> bool:
+    """Whether what leaves by a stamped output may have stamps that are made of anything in items but their stamps.
+
+    Such stamps need not ascend. Nor need those of a variable, but where only this operator writes it, it counts up, as a rule.
+    """
+    type_, by = op.outs[out].type, op.outs[out].by
+    place = type_.index(by) if isinstance(type_, t.Record) and by is not None else None
+    if place is None:
+        return False
+    for found in item_findings(op):
+        for stamp in (part(value, place) for sent, value in found.emits if sent == out):
+            match stamp:
+                case Key() | StatePlace() | Nothing():
+                    made = False
+                case Anything():
+                    made = not all(_is_stamp(op, read) for read in found.reads)
+                case _:
+                    made = not _is_stamp(op, stamp)
+            if made:
+                return True
+    return False
+
+
+def _is_stamp(op: typed.Operator, origin: Origin) -> bool:
+    if not isinstance(origin, ItemPart):
+        return False
+    port = op.ports[origin.port]
+    return (
+        port.by is not None and isinstance(port.type, t.Record) and origin.path == (port.type.index(port.by),)
+    )
+
+
 def _read(op: typed.Operator, body: typed.Block, slots: dict[int, Origin]) -> Findings:
     reading = _Origins(op.fns, dict(slots), Nothing(), op=op, findings=Findings())
 
@@ -175,6 +227,8 @@ class _Origins(Reading[Origin]):
         match a, b:
             case Construction(left), Construction(right) if len(left) == len(right):
                 return Construction(tuple(map(self.join, left, right)))
+            case (Construction(values), ItemPart() as whole) | (ItemPart() as whole, Construction(values)):
+                return self.join(Construction(values), _apart(whole, len(values)))
             case Items(left), Items(right):
                 return Items(self.join(left, right))
             case _:
@@ -274,7 +328,7 @@ class _Origins(Reading[Origin]):
     def made(self, expr: typed.Expr, facts: tuple[Origin, ...]) -> Origin:
         match expr:
             case typed.Get(_, _, index, _):
-                return self.part(facts[0], index)
+                return part(facts[0], index)
             case typed.At(_, value, _, _):
                 return self.at(value.type, *facts)
             case typed.Apply():
@@ -301,17 +355,6 @@ class _Origins(Reading[Origin]):
         for origin in origins:
             found = self.join(found, origin)
         return found
-
-    def part(self, origin: Origin, index: int) -> Origin:
-        match origin:
-            case ItemPart(port, path):
-                return ItemPart(port, (*path, index))
-            case Construction(values):
-                return values[index]
-            case StatePlace() | Nothing():
-                return origin
-            case _:
-                return Anything()
 
     def at(self, type_: t.Type, origin: Origin, index: Origin) -> Origin:
         if isinstance(type_, t.Map | t.OMap):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from river.aside import Aside, ahead
+from river.aside import Ahead, ahead
 from river.classes import evolve, frozen
 from river.diagnostics import Diagnostic, Rejected, closest
 from river.io.batches import Batch, Origin, assemble
@@ -24,6 +24,13 @@ if TYPE_CHECKING:
 
 _FEWEST, _MOST = 1 << 12, 1 << 17  # rows that are decoded at once
 _DECODED = 16 << 20  # bytes of them
+
+_MOST_WAITING, _WAITING = 16, 64 << 20
+"""How often rows are decoded before those are taken that came first, and how many bytes these may be: as much as is
+done with one core while a run begins on the other."""
+
+_WORD: Final = 8
+"""Bytes of a value of a column that are counted at least: in the file it may be a number of a few bits."""
 
 
 @frozen(eq=False)
@@ -237,26 +244,27 @@ def parquet(
             schema = opened.schema_arrow
 
     several = here().cores > 1
-    groups, least = _shared(opened.num_row_groups, share), _at_once(opened.metadata)
+    groups = _shared(opened.num_row_groups, share)
+    least, width = _at_once(opened.metadata)
 
     def decoded(most: int) -> Iterator[Any]:
         return opened.iter_batches(max(most, least), groups, columns=names, use_threads=several)
 
-    decoders: list[_Decoder] = []
-
-    def decoder(most: int) -> Callable[[], Any]:
-        decoders.append(_Decoder(decoded(most)))
-        return decoders[-1]
-
     if not several:
         return read(schema, decoded, type_, origin, size)
     # Else whoever runs a program waits for rows when it is done with the last ones, and then these wait for it.
+    decoders: list[_Decoder] = []
+
+    def decoder(most: int) -> tuple[Callable[[], Any], str, int]:
+        decoders.append(_Decoder(decoded(most)))
+        each = max(most, least) * max(width, _WORD * len(names))
+        return decoders[-1], "river-decoder", max(1, min(_MOST_WAITING, int(_WAITING / each)))
+
     if early:
-        make = decoder(size)
-        begun = Aside(make, "river-decoder")
-        tables = read(schema, lambda _: ahead(make, "river-decoder", begun), type_, origin, size)
+        begun = Ahead(*decoder(size))
+        tables = read(schema, lambda _: begun.values(), type_, origin, size)
     else:
-        tables = read(schema, lambda most: ahead(decoder(most), "river-decoder"), type_, origin, size)
+        tables = read(schema, lambda most: ahead(*decoder(most)), type_, origin, size)
     tables.decoders = decoders
     return tables
 
@@ -295,11 +303,17 @@ def _numbered(file: Any, metadata: Any, texts: Sequence[str]) -> list[str]:
     return [name for name in known if small(name)]
 
 
-def _at_once(metadata: Any) -> int:
-    """How many rows of a Parquet file are decoded at once: few at a time take longer, many wide ones much memory."""
-    groups = [metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)]
-    width = max(sum(groups), 1) / max(metadata.num_rows, 1)
-    return max(_FEWEST, min(_MOST, int(_DECODED / width)))
+def _at_once(metadata: Any) -> tuple[int, float]:
+    """How many rows of a Parquet file are decoded at once, and how many bytes each takes, about.
+
+    Few at a time take longer, many wide ones much memory. A group of rows is divided evenly: what reaches into the next one comes
+    in two pieces.
+    """
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+    width = max(sum(each.total_byte_size for each in groups), 1) / max(metadata.num_rows, 1)
+    most = max(_FEWEST, min(_MOST, int(_DECODED / width)))
+    largest = max((each.num_rows for each in groups), default=0)
+    return -(-largest // -(-largest // most)) if largest > _FEWEST else most, width
 
 
 def ipc(file: Any, type_: Type, origin: Origin, size: int, share: Share = (0, 1)) -> Tables:

@@ -18,11 +18,8 @@ _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _ST
 _ROWS, _GROUPS = 3, 4  # of the file
 _COLUMNS, _GROUP_OFFSET, _ORDINAL = 1, 5, 7  # of a group of rows
 _CHUNK_OFFSET, _CHUNK = 2, 3  # of a column of it
-_PAGES: Final = (
-    9,
-    10,
-    11,
-)  # of the description of a column: where its pages of data, of an index, of different values begin
+_PAGES: Final = 9, 10, 11
+"""Of the description of a column: where its pages of data, of an index, of different values begin."""
 
 _LAST_ORDINAL: Final = (1 << 15) - 1
 

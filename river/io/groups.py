@@ -11,45 +11,36 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from river.aside import Aside
-from river.diagnostics import Rejected
 from river.io import scalars
-from river.io.errors import unwritable
 from river.io.footers import MAGIC, Footer
-from river.io.schema import arrow, arrow_schema, columns, to_batch
-from river.io.sinks import Scoped
+from river.io.schema import arrow, arrow_schema, columns
+from river.io.sinks import GROUP, ColumnarSink
 from river.lang.types import UNIT, Optional, Type
 from river.platform import here
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping
 
     from river.io.atomic import AtomicOutput
 
-GROUP: Final = 1 << 16
-"""Rows of a group; fewer at the end, or where they have many bytes."""
-
 GROUP_BYTES: Final = 64 << 20
+"""Bytes of rows of which a group is made, although it has fewer than `GROUP` rows."""
+
 DICTIONARY: Final = 64 << 10
 """Bytes of different values of a column in a row group, up to which its rows name them, where columns are parts of others."""
 
 _OFTEN, _SEEN = 2, 1 << 14
 """How often a value comes on average, among so many, for a column to name its values: otherwise that is slow, and no shorter."""
 
-_WORDS: Final[dict[int, Any]] = {
-    1: "B",
-    2: "H",
-    4: "I",
-    8: "Q",
-}  # by size, how memory is looked at as numbers
+_WORDS: Final[dict[int, Any]] = {1: "B", 2: "H", 4: "I", 8: "Q"}
+"""By size, how memory is looked at as numbers."""
 
 
-class ParquetSink(Scoped):
+class ParquetSink(ColumnarSink):
     """Items and record batches as a Parquet file. As many groups are encoded at once as there are cores."""
 
     def __init__(self, output: AtomicOutput, type_: Type) -> None:
-        self.type = type_
-        self._output = output
-        self._items: list[Any] = []
+        super().__init__(output, type_)
         self._batches: deque[Any] = deque()
         self._rows = self._bytes = 0  # of the batches
         self._options: Mapping[str, Any] | None = None
@@ -58,42 +49,13 @@ class ParquetSink(Scoped):
         self._footer = Footer()
         self._at = 0
 
-    def write(self, items: Sequence[Any]) -> None:
-        self._items.extend(items)
-        if len(self._items) >= GROUP:
-            self._guarded(self._take)
-
-    def write_table(self, batch: Any) -> None:
-        self._guarded(lambda: self._add(batch))
-
-    def close(self) -> None:
-        self._guarded(self._end)
-        self._output.close()
-
     def abort(self) -> None:
         self._items, self._batches = [], deque()
         while self._encoding:
             self._encoding.popleft().done(None)
         self._output.abort()
 
-    def _guarded(self, action: Callable[[], None]) -> None:
-        try:
-            action()
-            self._output.hasten()
-        except BrokenPipeError:  # the reader has had enough: for the command line to decide
-            self.abort()
-            raise
-        except (OSError, arrow().ArrowException) as error:
-            self.abort()
-            raise Rejected([unwritable(self._output.label, error)]) from error
-
-    def _take(self) -> None:
-        items, self._items = self._items, []
-        if items:
-            self._add(to_batch(self.type, items))
-
     def _add(self, batch: Any) -> None:
-        self._take()
         self._batches.append(batch)
         self._rows += batch.num_rows
         self._bytes += batch.nbytes
@@ -116,7 +78,7 @@ class ParquetSink(Scoped):
         self._bytes = sum(each.nbytes for each in self._batches)
         table = arrow().Table.from_batches(taken)
         if self._options is None:
-            self._options = _named(self.type, table)
+            self._options = _encodings(self.type, table)
         make = partial(_encoded, arrow_schema(self.type), table, self._options)
         if self._cores == 1:
             self._put(make())
@@ -136,7 +98,6 @@ class ParquetSink(Scoped):
         self._at += len(data)
 
     def _end(self) -> None:
-        self._take()
         if self._rows:
             self._group(self._rows)
         while self._encoding:
@@ -156,25 +117,50 @@ def _encoded(schema: Any, table: Any, options: Mapping[str, Any]) -> Any:
     return out.getvalue()
 
 
-def _named(type_: Type, table: Any) -> dict[str, Any]:
-    """How a writer of Parquet is told which columns name their different values, as the first rows show."""
+def _encodings(type_: Type, table: Any) -> dict[str, Any]:
+    """How a writer of Parquet is told what to write for the values of each column, as the first rows show.
+
+    Numbers of different values, where each comes often; for integers that ascend, or do not come often, by how much one is
+    more than the one before: that is shorter, and sooner made, than these as they are.
+    """
     plain = {name: of.inner if isinstance(of, Optional) else of for name, of in columns(type_)}
     if not all(map(scalars.is_scalar, plain.values())):
         return {"dictionary_pagesize_limit": DICTIONARY}
     first = table.slice(0, _SEEN).combine_chunks().to_batches()[0]
-    often = [name for name, of in plain.items() if of != UNIT and _repeats(first.column(name))]
-    return {"use_dictionary": often or False}
+    numbered, steps = list[str](), list[str]()
+    for name in (name for name, of in plain.items() if of != UNIT):
+        values, whole = _values(first.column(name)), _is_whole(first.column(name).type)
+        if whole and values == sorted(values):
+            steps.append(name)
+        elif values and _OFTEN * len(set(values)) <= len(values):
+            numbered.append(name)
+        elif whole:
+            steps.append(name)
+    return {
+        "use_dictionary": numbered or False,
+        "column_encoding": dict.fromkeys(steps, "DELTA_BINARY_PACKED"),
+    }
 
 
-def _repeats(column: Any) -> bool:
-    """Whether the values of a column come often. Not by functions of pyarrow: to import these takes as long as a short run."""
-    if arrow("types").is_string(column.type) or arrow("types").is_binary(column.type):
-        return _OFTEN * len(set(column.view(arrow().binary()).to_pylist())) <= len(column)
-    width, start = column.type.bit_width // 8, column.offset
+def _is_whole(type_: Any) -> bool:
+    """Whether a file has values of a type as integers."""
+    types = arrow("types")
+    return types.is_integer(type_) or types.is_temporal(type_)
+
+
+def _values(column: Any) -> list[Any]:
+    """The values of a column of scalars, as they lie there, in which anything may stand for none; truths are left out.
+
+    Not by functions of pyarrow: to import these takes as long as a short run.
+    """
+    types, type_ = arrow("types"), column.type
+    if types.is_string(type_) or types.is_binary(type_):
+        return column.view(arrow().binary()).to_pylist()
+    width, start = type_.bit_width // 8, column.offset
     if not width or column.buffers()[1] is None:
-        return False
+        return []
     data: Any = memoryview(column.buffers()[1]).cast("B")[start * width : (start + len(column)) * width]
-    if width in _WORDS:
-        words: list[int] = data.cast(_WORDS[width]).tolist()
-        return _OFTEN * len(set(words)) <= len(column)
-    return _OFTEN * len({bytes(data[i : i + width]) for i in range(0, len(data), width)}) <= len(column)
+    if width not in _WORDS:
+        return [bytes(data[i : i + width]) for i in range(0, len(data), width)]
+    code = _WORDS[width]
+    return data.cast(code.lower() if _is_whole(type_) else code).tolist()

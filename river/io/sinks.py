@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 FORMATS: Final = ("csv", "tsv", "text", "jsonl", "parquet", "arrow", "raw", "bits", "wav", "table", "entries")
 GROUP: Final = 1 << 16
-"""Rows of an Arrow record batch that is made of items."""
+"""Rows of an Arrow record batch that is made of items, and of a group of a Parquet file, of which the last has fewer."""
 
 _WAITING, _WAITING_ROWS = 8, 1 << 12  # batches, and rows, of a collected output that are not yet Arrow data
 
@@ -232,15 +232,25 @@ class _TextSink(Scoped):
         self._output.abort()
 
 
-class _ColumnarSink(Scoped):
-    """Record batches for a writer of pyarrow's; `eager`: each write of items is one, else they are collected."""
+class ColumnarSink(Scoped):
+    """Items and record batches as record batches, for a format of columns: that says what becomes of one, and of the end.
 
-    def __init__(self, output: AtomicOutput, type_: Type, writer: Any, *, eager: bool) -> None:
+    `eager`: each write of items is one, else they are collected.
+    """
+
+    def __init__(self, output: AtomicOutput, type_: Type, *, eager: bool = False) -> None:
         self.type = type_
         self._output = output
-        self._writer = writer
         self._eager = eager
         self._items: list[Any] = []
+
+    def _add(self, batch: Any) -> None:
+        """Appends a record batch."""
+        raise NotImplementedError
+
+    def _end(self) -> None:
+        """Writes what stands at the end."""
+        raise NotImplementedError
 
     def write(self, items: Sequence[Any]) -> None:
         self._items.extend(items)
@@ -249,12 +259,12 @@ class _ColumnarSink(Scoped):
 
     def write_table(self, batch: Any) -> None:
         self._flush()
-        self._guarded(lambda: self._writer.write_batch(batch))
+        self._guarded(lambda: self._add(batch))
 
     def _flush(self) -> None:
         items, self._items = self._items, []
         if items:
-            self._guarded(lambda: self._writer.write_batch(to_batch(self.type, items)))
+            self._guarded(lambda: self._add(to_batch(self.type, items)))
 
     def _guarded(self, action: Callable[[], None]) -> None:
         try:
@@ -269,8 +279,22 @@ class _ColumnarSink(Scoped):
 
     def close(self) -> None:
         self._flush()
-        self._guarded(self._writer.close)
+        self._guarded(self._end)
         self._output.close()
+
+
+class _ArrowSink(ColumnarSink):
+    """Record batches for a writer of pyarrow's."""
+
+    def __init__(self, output: AtomicOutput, type_: Type, writer: Any) -> None:
+        super().__init__(output, type_, eager=output.streaming)
+        self._writer = writer
+
+    def _add(self, batch: Any) -> None:
+        self._writer.write_batch(batch)
+
+    def _end(self) -> None:
+        self._writer.close()
 
     def abort(self) -> None:
         with suppress(OSError, arrow().ArrowException):  # else it writes its end when it is collected
@@ -396,7 +420,7 @@ def _open(output: AtomicOutput, kind: str, type_: Type, *, begun: bool = False) 
         case _:
             new = arrow("ipc").new_stream if output.streaming else arrow("ipc").new_file
             schema = arrow_schema(type_)
-            return _ColumnarSink(output, type_, new(output.file, schema), eager=output.streaming)
+            return _ArrowSink(output, type_, new(output.file, schema))
 
 
 def csv_lines(type_: Type, delimiter: str) -> Callable[[Sequence[Any]], str]:

@@ -208,13 +208,16 @@ def _from_path(path: str, wanted: _Wanted) -> ItemSource:
     if path == "-":
         return _open(sys.stdin.buffer, kind, None, "<stdin>", wanted)
     try:
-        file = Path(path).open("rb")  # noqa: SIM115 - the source closes it
+        file: Any = Path(path).open("rb")  # noqa: SIM115 - the source closes it
     except FileNotFoundError:
         raise Rejected([missing_file(path)]) from None
     except (OSError, ValueError) as error:  # a name may hold what no file name can
         raise Rejected([unreadable(path, error)]) from error
     try:
         regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+        if regular and kind == "parquet":  # its columns are read at once, and not through Python
+            file, python = arrow().OSFile(path), file
+            python.close()
         source = _open(file, kind, packed, path, wanted, again=regular)
         source.regular = RegularFile(path, kind, packed) if regular else None
     except BaseException:

@@ -16,6 +16,7 @@ import pytest
 pytest.importorskip("llvmlite")
 
 from backends.native import Batch, NativeOperator, cache, compile_native, pages
+from backends.native.batch import OutputBlock
 from backends.native.rtlang import RuntimeSourceError, Unit, compile_tree
 from backends.native.shared import compile_text
 from river.diagnostics import InternalError
@@ -23,6 +24,7 @@ from river.il.parse import parse
 from river.il.templates import Library
 from river.il.verify import verify
 from river.lang import memory
+from river.lang import types as t
 from river.lang.values import Mark
 from river.source import Source
 from river.testing import seeds
@@ -364,6 +366,19 @@ def test_memory_that_is_too_small_for_what_is_expected_is_kept_for_others(
     assert list(pages._waiting[4 * room]) == [where]
     assert pages.take(4 * room, 4 * room) == where
     pages.give(where, 4 * room)
+
+
+def test_tables_that_are_filled_again_have_room_for_what_came_before() -> None:
+    out = OutputBlock(t.I64)
+    pool, like = out._pool, out.words[:]
+    pool.put(pool.get(like))
+    like[0] = 20_000
+    found = pool.get(like)  # the one that was there, which had no room
+    like[0] = 100
+    other = pool.get(like)  # as large as it is now and then
+    assert (found[1], other[1]) == (1 << 15, 1 << 15)
+    for words in (found, other):
+        pool.free(words)
 
 
 def test_so_many_pieces_of_memory_are_kept_for_others(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -280,7 +280,24 @@ FUSION |= {
             " var $n: i64 = 0; input p: T; output q: T; input r: T; output s: T; (s, $n) <- set(r, $n);"
             " @Fuse(1) (m, $n) <- stamp(p, $n); @Fuse(1) (q) <- loose(m);"
         ),
-        "`stamp` and `loose` stay apart: others use `$n`, too, so what `stamp` sends may be out of order, which nobody would see",
+        "`stamp` and `loose` stay apart: others use `$n`, too: whether what `stamp` sends is in order is seen between them only",
+    ),
+    "a stamp that an item says": (  # in an order that is a mistake where the queue between them is read
+        (
+            "operator stamp(x: T) -> (a: E by tau) { on x(t) { emit a {tau: t.n, k: t.k}; } }"
+            " operator loose(x: E by tau) -> (a: T) { on x(e) { emit a {k: e.k, n: 0}; } }"
+            " input p: T; output q: T; @Fuse(1) (m) <- stamp(p); @Fuse(1) (q) <- loose(m);"
+        ),
+        "`stamp` and `loose` stay apart: whether the stamps that `stamp` makes of what items say ascend shows between them only",
+    ),
+    "a stamp that is computed": (
+        (
+            "operator later(x: E by tau) -> (a: E by tau)"
+            " { on x(e) { emit a {tau: e.tau + len(e.k), k: e.k}; } on mark(t) { mark a t; } }"
+            " operator loose(x: E by tau) -> (a: T) { on x(e) { emit a {k: e.k, n: 0}; } }"
+            " input p: E by tau; output q: T; @Fuse(1) (m) <- later(p); @Fuse(1) (q) <- loose(m);"
+        ),
+        "`later` and `loose` stay apart: whether the stamps that `later` makes of what items say ascend shows between them only",
     ),
     "reads in turns": (
         f"{TURNS} @Fuse(1) (r) <- turns(p, o); @Fuse(1) (q) <- same(r);",
@@ -317,6 +334,28 @@ FUSION |= {
 def test_fusion_says_why_not(name: str) -> None:
     text, reason = FUSION[name]
     assert remarks(text, Fusion())[:1] == [f"no fusion: {reason}"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        'emit a {tau: e.tau, k: if e.k == "a" { "b" } else { e.k }};',
+        'if e.k == "a" { let t = e.tau; emit a {tau: t, k: "b"}; } else { emit a e; }',
+        'emit a if e.k > "b" { {tau: e.tau, k: e.k} } else { e };',
+        "emit a {tau: e.tau +% 1, k: e.k};",
+        "emit a same_time(e);",
+    ],
+)
+def test_stamps_that_follow_from_stamps_do_not_keep_operators_apart(body: str) -> None:
+    text = (
+        "fn same_time(e: E) -> E { return {tau: e.tau, k: e.k}; }"
+        f" operator as_it_was(x: E by tau) -> (a: E by tau) {{ on x(e) {{ {body} }} on mark(t) {{ mark a t; }} }}"
+        " operator loose(x: E by tau) -> (a: T) { on x(e) { emit a {k: e.k, n: 0}; } }"
+        " input p: E by tau; output q: T; @Fuse(1) (m) <- as_it_was(p); @Fuse(1) (q) <- loose(m);"
+    )
+    found = apply(parse(Source("p.river", HEAD + text)), (Fusion(),), Platform(1), LIBRARY)
+    assert found.remarks == ()
+    assert "as_it_was_loose" in pretty(found.program)
 
 
 HOISTING = {

@@ -1,10 +1,11 @@
 """What threads make beside others."""
 
 import threading
+import time
 
 import pytest
 
-from river.aside import ahead
+from river.aside import Ahead, ahead
 
 
 def test_what_is_made_ahead_comes_in_order_and_ends():
@@ -55,3 +56,25 @@ def test_who_ends_early_waits_for_what_is_being_made():
     threading.Timer(0.05, going.set).start()
     found.close()
     assert made == [0, 1]
+
+
+def test_as_many_as_are_wanted_are_made_before_the_first_is_taken():
+    made, enough, more = list[int](), threading.Event(), threading.Event()
+
+    def make() -> int:
+        made.append(len(made))
+        if len(made) == 3:
+            enough.set()
+        if len(made) == 4:
+            more.set()
+        return made[-1] + 1
+
+    begun = Ahead(make, "test", 3)
+    assert enough.wait(60)
+    while any(thread.name == "test" for thread in threading.enumerate()):  # who makes them does not wait
+        time.sleep(0.001)
+    assert made == [0, 1, 2]
+    assert begun.take() == 1
+    assert more.wait(60)
+    begun.end()
+    assert made == [0, 1, 2, 3]

@@ -15,6 +15,7 @@ from river.io import groups
 from river.io.footers import Footer
 from river.io.schema import arrow_schema, growable, to_batch
 from river.io.sinks import open_sink
+from river.io.sources import open_source
 from river.lang import types as t
 from river.platform import here
 from river.testing.seeds import chance
@@ -48,7 +49,7 @@ def by_one_writer(type_: t.Type, rows: list[Any]) -> bytes:
     out = io.BytesIO()
     kept = growable(type_)
     whole = pa.Table.from_batches([to_batch(kept, rows)])
-    options: dict[str, Any] = groups._named(kept, whole) if rows else {"use_dictionary": False}
+    options: dict[str, Any] = groups._encodings(kept, whole) if rows else {"use_dictionary": False}
     with parquet.ParquetWriter(out, arrow_schema(kept), **options) as writer:
         if rows:
             writer.write_table(whole, ROWS)
@@ -96,6 +97,23 @@ def test_the_first_rows_say_what_comes_often_however_few_come_first(tmp_path: Pa
             sink.write_table(batch.slice(start, stop - start))  # pyright: ignore[reportAttributeAccessIssue]
     group = parquet.ParquetFile(tmp_path / "a.parquet").metadata.row_group(0)
     assert [group.column(i).has_dictionary_page for i in (0, 1)] == [False, True]
+
+
+def test_the_first_rows_say_how_columns_are_written(tmp_path: Path) -> None:
+    kinds = {"at": t.TIME, "few": t.I64, "many": t.Optional(t.I32), "wide": t.U64, "f": t.F64, "s": t.STRING}
+    type_ = t.Record(tuple(kinds.items()))
+    rows = [
+        (i // 4, i % 3, None if i % 9 == 4 else i * 7919 % 4001, (1 << 64) - 1 - i * i, i / 7, f"{i % 5}")
+        for i in range(2_000)
+    ]
+    with open_sink(tmp_path / "a.parquet", type_, name="out") as sink:
+        sink.write(rows)
+    group = parquet.ParquetFile(tmp_path / "a.parquet").metadata.row_group(0)
+    found = [{*group.column(i).encodings} - {"RLE"} for i in range(len(kinds))]
+    steps, numbers = {"DELTA_BINARY_PACKED"}, {"PLAIN", "RLE_DICTIONARY"}
+    assert found == [steps, numbers, steps, steps, {"PLAIN"}, numbers]
+    source = open_source(tmp_path / "a.parquet", type_, name="in")
+    assert [item for batch in source for item in batch] == rows
 
 
 def test_rows_with_many_bytes_are_fewer_in_a_group(monkeypatch: pytest.MonkeyPatch) -> None:
