@@ -23,11 +23,11 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any, Final, assert_never
 
 from backends.spark import kernels, sql, task
-from backends.spark.executors import see_here
+from backends.spark.executors import carried, see_here
 from backends.spark.kernels import LAST, NUMBER, PARTS, VARIABLE, OutputWork
 from backends.spark.keys import division, without_others
 from backends.spark.plan import plan, see_to_externs
-from backends.spark.relations import ROWS, Selected, Summed, halves, key, read_by, relation
+from backends.spark.relations import Selected, Summed, key, read_by, relation, shown_as, total
 from backends.spark.stages import in_one_order
 from river.backend import Options
 from river.classes import evolve, field, frozen
@@ -102,12 +102,11 @@ def _portable(graph: Graph, externs: Mapping[str, Callable[..., Any]]) -> task.S
 
 @frozen
 class _Check:
-    """What must be true of the column `seen`, and what ends the job where it is not. `null`: so it does if there is no value."""
+    """What must be true of the column `seen`, and what ends the job where it is not."""
 
     seen: str
     right: str
     refusal: str
-    null: bool = False
 
     def holds(self, then: str) -> str:
         """A condition that ends the job or is what `then` says."""
@@ -116,10 +115,6 @@ class _Check:
     def present(self) -> str:
         """The column, of which Spark knows that it is never null."""
         return f"coalesce({self.seen}, {self.refusal})"
-
-    def shown(self) -> str:
-        """The column of a sum that has been checked, of which Spark can ask nothing before that: it asks for rows, too."""
-        return f"if({ROWS} > 0, {self.seen}, null)"
 
 
 @frozen
@@ -212,24 +207,22 @@ class _Door:
         found = kernels.parts_of(self.graph, output)
         if found is not None:
             if found.input not in self.parts:
-                self.parts[found.input] = _mapped(
-                    self.plain(found.input), partial(kernels.reduced, text), PARTS
-                )
+                self.parts[found.input] = _mapped(self.plain(found.input), kernels.reduced, text, PARTS)
             number = kernels.variable_of(self.graph, output)
             one = self.parts[found.input].where(f"{VARIABLE} = {number}").repartition(1)
-            return one.mapInArrow(partial(kernels.united, text), schema)
+            return _mapped(one, kernels.united, text, schema)
         if self.apart(output):
             (name,) = self.graph.inputs
             frame = self.plain(name)
             if self.graph.queues[name].by is not None:
                 frame = frame.sortWithinPartitions(*self.sorted_by(name, output))
-            return _mapped(frame, partial(kernels.apart, text), schema)
+            return _mapped(frame, kernels.apart, text, schema)
         alone = without_others(self.graph, output) if output in self.graph.outputs else None
         found = None if alone is None else division(alone, output)
         if alone is not None and found is not None and self.alike(found):
             text = OutputWork(_portable(alone, self.given), output, tuple(self.given)).text()
-            return _mapped(self.divided(output, found), partial(kernels.keyed, text), schema)
-        return _mapped(self.ordered(output), partial(kernels.whole, text), schema)
+            return _mapped(self.divided(output, found), kernels.keyed, text, schema)
+        return _mapped(self.ordered(output), kernels.whole, text, schema)
 
     def alike(self, found: Partitioning) -> bool:
         """Whether Spark's keys of several inputs are equal where the program's are: of times and dates it is only within a type.
@@ -291,7 +284,7 @@ class _Door:
             if kind is None or kinds[column] not in (kind, *_NARROWER.get(inner, ())):
                 return None
             later = read in keys
-            seen, checks = (sql.name(key(keys.index(read))), behind) if later else (read, before)
+            seen, checks = (_key_of(found, keys.index(read)), behind) if later else (read, before)
             needed = schema.field(column).nullable and not optional
             check = _check(name, column, type_, seen, needed=needed)
             checks.extend([] if check is None else [check])
@@ -470,12 +463,13 @@ def _by_bytes(frame: Frame) -> Frame:
 _COLLATED: Final = "string collate "
 
 
-def _mapped(frame: Frame, function: Any, schema: Any) -> Frame:
-    """The rows that a function makes of those of a frame. PySpark's `mapInArrow` takes dots in the names of columns for paths."""
-    names: list[str] = frame.columns
+def _mapped(frame: Frame, kernel: Callable[..., Any], text: str, schema: Any) -> Frame:
+    """The rows that a kernel makes of those of a frame. PySpark's `mapInArrow` takes dots in the names of columns for paths."""
+    session, names = frame.sparkSession, frame.columns
+    function = partial(carried(session, kernel), text)
     if any(sign in name for name in names for sign in ".`"):
         frame = frame.toDF(*(f"river_column_{number}" for number in range(len(names))))
-        function = partial(kernels.renamed, names, function)
+        function = partial(carried(session, kernels.renamed), names, function)
     return frame.mapInArrow(function, schema)
 
 
@@ -508,23 +502,34 @@ def _related(frame: Frame, behind: Sequence[_Check], found: Relation) -> Frame:
     match found:
         case Selected(columns=shown):
             return frame.selectExpr(*(f"{text} as {sql.name(column)}" for column, text in shown))
-        case Summed(keys=keys, sums=sums):
-            by = [f"{text} as {key(n)}" for n, text in enumerate(keys)] or [f"false as {key(0)}"]
-            added = [f"count(1) as {ROWS}"] if behind or None in sums or not sums else []
-            for n, text in enumerate(sums):
-                if text is not None:
-                    parts = zip(sql.halves(text), halves(n), strict=True)
-                    added += [f"sum({part}) as {name}" for part, name in parts]
-            grouped = frame.groupBy(*(_expression(frame, text) for text in by))
-            entries = grouped.agg(*(_expression(frame, text) for text in added))
-            # Rows are counted, so that no condition can be asked of them before they are summed.
-            entries = _checked(entries, behind, f"{ROWS} > 0")
-            kept = {each.seen: each.shown() for each in behind if each.null}
-            return entries.selectExpr(
-                *(f"{kept.get(text, text)} as {sql.name(column)}" for column, text in found.columns)
-            )
+        case Summed():
+            return _summed(frame, behind, found)
         case _:
             assert_never(found)
+
+
+def _key_of(found: Relation, number: int) -> str:
+    """The column of a part of a key where it has been summed by."""
+    name = key(number)
+    return sql.name(shown_as(found).get(name, name) if isinstance(found, Summed) else name)
+
+
+def _summed(frame: Frame, behind: Sequence[_Check], found: Summed) -> Frame:
+    """Sums by key, in as few steps of Spark's as there can be."""
+    names = shown_as(found)
+
+    def named(text: str, placeholder: str) -> Any:
+        return _expression(frame, f"{text} as {sql.name(names.get(placeholder, placeholder))}")
+
+    by = [named(text, key(n)) for n, text in enumerate(found.keys)] or [named("false", key(0))]
+    added = [named(text, total(n)) for n, text in enumerate(found.totals)]
+    if frame.sparkSession.conf.get("spark.sql.retainGroupColumns") == "false":
+        added = [*by, *added]
+    # In front of what it does not know before there are rows Spark moves no condition, so none is asked before these.
+    entries = _checked(frame.groupBy(*by).agg(*added), behind, "spark_partition_id() >= 0")
+    if names:
+        return entries
+    return entries.selectExpr(*(f"{text} as {sql.name(column)}" for column, text in found.columns))
 
 
 def _checked(frame: Frame, checks: Sequence[_Check], then: str) -> Frame:
@@ -538,9 +543,7 @@ def _checked(frame: Frame, checks: Sequence[_Check], then: str) -> Frame:
 
 def _where(frame: Frame, conditions: Sequence[str]) -> Frame:
     """The rows that meet all conditions."""
-    for condition in conditions:
-        frame = frame.where(condition)
-    return frame
+    return frame.where(" and ".join(f"({each})" for each in conditions)) if conditions else frame
 
 
 def _check(name: str, column: str, type_: t.Type, seen: str, *, needed: bool) -> _Check | None:
@@ -554,11 +557,11 @@ def _check(name: str, column: str, type_: t.Type, seen: str, *, needed: bool) ->
     match text, needed:
         case True, True:  # of no text Spark does not know whether it is valid, which is not to be true
             why = f"if({seen} is null, {missing}, {broken})"
-            return _Check(seen, f"is_valid_utf8({seen})", f"raise_error({why})", null=True)
+            return _Check(seen, f"is_valid_utf8({seen})", f"raise_error({why})")
         case True, False:
             return _Check(seen, f"coalesce(is_valid_utf8({seen}), true)", f"raise_error({broken})")
         case False, True:
-            return _Check(seen, f"{seen} is not null", f"raise_error({missing})", null=True)
+            return _Check(seen, f"{seen} is not null", f"raise_error({missing})")
         case _:
             return None
 

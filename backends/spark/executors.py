@@ -8,20 +8,35 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from inspect import getsource
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from backends.spark import look
+from river.classes import frozen
 from river.diagnostics import Diagnostic, Note, Rejected
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 SAY: Final = "say which Python has it there: `--spark-conf spark.pyspark.python=/path/to/python3`"
 SAY_HERE: Final = (
     "or name the one that has it before the session starts: `os.environ['PYSPARK_PYTHON'] = sys.executable`"
+)
+SAY_SESSION: Final = (
+    "or send it along, with the archive that `river submit --package FOLDER` makes: before the session starts,"
+    " whose setting `spark.archives` is `river.tar.gz#river`, `os.environ['PYSPARK_PYTHON'] = './river/bin/python'`"
+)
+SAY_CONNECT: Final = (
+    "or send it along, with the archive that `river submit --package FOLDER` makes:"
+    ' `spark.addArtifacts("river.tar.gz#river", archive=True)`,'
+    ' `spark.conf.set("spark.sql.execution.pyspark.python", "./river/bin/python")`'
 )
 SEND_CONNECT: Final = (
     "`--spark-conf spark.archives=river.tar.gz#river --spark-conf spark.pyspark.python=./river/bin/python`,"
     " with the archive that `river submit --package FOLDER` makes"
 )
 
+
+_INSTALL: Final = "install `river-streams[spark]` of this version for that Python"
 
 _PYTHON: Final = "Error from python worker:"
 """Behind this line Spark quotes what a Python has said."""
@@ -33,17 +48,44 @@ def see(session: Any, *, remote: bool = False) -> None:
     Raises: Rejected("spark-no-river") if its Python cannot run programs of this River.
     """
     functions: Any = import_module("pyspark.sql.functions")
-    pickling: Any = import_module("pyspark.cloudpickle")
-    pickling.register_pickle_by_value(look)
+    _by_value()
     try:
         told = functions.udf(look.look, "string", useArrow=False)  # which needs nothing there but Python
         ((text,),) = session.range(0, 1, 1, 1).select(told("id")).collect()
     except Exception as error:
         message = "the executors of Spark cannot run Python as River needs it"
         raise Rejected([_cannot(message, _ways(remote=remote), _last(error))]) from error
-    finally:
-        pickling.unregister_pickle_by_value(look)
     _judge(text, _ways(remote=remote))
+
+
+def _by_value() -> None:
+    """What `look` has is sent as it is, and not by its name."""
+    pickling: Any = import_module("pyspark.cloudpickle")
+    pickling.register_pickle_by_value(look)
+
+
+@frozen
+class Carried:
+    """A function of River's in a plan of which nothing is run yet, so that nobody has looked at executors.
+
+    It travels by its name, which is looked up there by what needs nothing but Python, and says so if there is no River.
+    """
+
+    function: Callable[..., Any]
+    ways: str
+
+    def __call__(self, *given: Any) -> Any:
+        return self.function(*given)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        _by_value()
+        return look.river, (self.function.__module__, self.function.__qualname__, _release(), self.ways)
+
+
+def carried(session: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, for plans of a session."""
+    remote = getattr(session, "_sc", None) is None
+    return Carried(function, f"{_INSTALL}, {SAY_CONNECT if remote else SAY_SESSION}")
 
 
 def see_here(session: Any) -> None:
@@ -102,7 +144,7 @@ def _ways(*, remote: bool) -> str:
 
 
 def _cannot(message: str, ways: str, note: str = "") -> Diagnostic:
-    help_ = f"install `river-streams[spark]` of this version for that Python, {ways}"
+    help_ = f"{_INSTALL}, {ways}"
     return Diagnostic("spark-no-river", message, notes=(Note(note),) if note else (), help=help_)
 
 

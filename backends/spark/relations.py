@@ -12,7 +12,7 @@ Paper: River §4.4 (mappers and reducers); §3.4 (CQL).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from backends.spark import sql
 from river.classes import define, evolve, field, frozen
@@ -47,13 +47,13 @@ class Selected:
 class Summed:
     """Sums of an input's rows by key. `columns` are made of columns called `key(n)`, and of `total(n)`.
 
-    `sums`: what is added up, modulo 2^64; None where rows are counted.
+    `totals`: sums, as expressions on the rows of a key.
     """
 
     input: str
     conditions: tuple[str, ...]
     keys: tuple[str, ...]
-    sums: tuple[str | None, ...]
+    totals: tuple[str, ...]
     columns: tuple[tuple[str, str], ...]
 
 
@@ -65,8 +65,8 @@ def read_by(found: Relation) -> tuple[str, ...]:
     match found:
         case Selected(_, conditions, shown):
             return (*conditions, *(text for _, text in shown))
-        case Summed(_, conditions, keys, sums, _):
-            return (*conditions, *keys, *filter(None, sums))
+        case Summed(_, conditions, keys, totals, _):
+            return (*conditions, *keys, *totals)
         case _:
             assert_never(found)
 
@@ -76,18 +76,17 @@ def key(number: int) -> str:
     return f"river_key_{number}"
 
 
-def halves(number: int) -> tuple[str, str]:
-    """The names of the columns of what is summed of its upper halves, and of its lower ones."""
-    return f"river_sum_{number}_high", f"river_sum_{number}_low"
+def total(number: int) -> str:
+    """The name of the column of a sum."""
+    return f"river_total_{number}"
 
 
-ROWS: Final = "river_rows"
-"""The name of the column that says how many rows were summed."""
-
-
-def total(number: int, added: str | None) -> str:
-    """The sum of `added`, from the sums of its halves; None: of rows."""
-    return ROWS if added is None else sql.whole(*halves(number))
+def shown_as(found: Summed) -> dict[str, str]:
+    """The names of the output's columns by those of keys and sums, if it has these as they are, in this order; else nothing."""
+    made = [*map(key, range(len(found.keys))), *map(total, range(len(found.totals)))]
+    if not found.keys or [text for _, text in found.columns] != [*map(sql.name, made)]:
+        return {}
+    return dict(zip(made, (column for column, _ in found.columns), strict=True))
 
 
 def relation(graph: Graph, output: str) -> Relation | None:
@@ -294,8 +293,7 @@ def _summed(graph: Graph, view: View) -> Summed:
     body = _HandlerReading(op, found[0], {0: found[0].value})
     keys, sums = body.adds(op.items[0].body)
     parts = [ScalarText(sql.name(key(number)), cell.type) for number, cell in enumerate(keys)]
-    added = tuple(None if each.text == ONE else each.text for each in sums)
-    totals = [ScalarText(total(number, each), t.I64) for number, each in enumerate(added)]
+    totals = [ScalarText(sql.name(total(number)), t.I64) for number in range(len(sums))]
     function = view.fns[view.function]
     if len(function.params) != 2:
         raise _Unread
@@ -307,6 +305,7 @@ def _summed(graph: Graph, view: View) -> Summed:
             made = _columns(view.type, shown.value(row))
         case _:
             raise _Unread
+    added = tuple("count(1)" if each.text == ONE else sql.summed(each.text) for each in sums)
     return Summed(source, found[0].conditions, tuple(cell.text for cell in keys), added, made)
 
 

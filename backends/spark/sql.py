@@ -134,13 +134,9 @@ def wrapped(a: str, b: str, carry: int = 0) -> str:
     return f"(shiftleft({high}, 32) | ({low} & {_LOW}))"
 
 
-def halves(value: str) -> tuple[str, str]:
-    """A whole number as its upper half, with the sign, and its lower one: sums of either stay in 64 bits."""
-    return f"shiftright({value}, 32)", f"({value} & {_LOW})"
-
-
-def whole(high: str, low: str) -> str:
-    """The sum of whole numbers modulo 2^64, from the sums of their halves."""
+def summed(value: str) -> str:
+    """The sum of a whole number of some rows modulo 2^64: that of upper halves, with their signs, and that of lower ones."""
+    high, low = f"sum(shiftright({value}, 32))", f"sum({value} & {_LOW})"  # of which either stays in 64 bits
     carried = f"(({high} & {_LOW}) + shiftrightunsigned({low}, 32))"
     return f"(shiftleft({carried}, 32) | ({low} & {_LOW}))"
 

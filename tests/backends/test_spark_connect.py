@@ -74,6 +74,30 @@ def test_the_examples_run_with_what_was_packaged(server: str, archive: str) -> N
     assert {line.split()[1] for line in found} == {program for program, _ in EXAMPLES}
 
 
+WITHOUT = """
+import river
+from pyspark.sql import SparkSession
+
+spark = SparkSession.builder.getOrCreate()
+program = river.load("examples/fm_radio/fm_radio.str")
+((name, _),), ((output, _),) = program.inputs.items(), program.outputs.items()
+frame = spark.createDataFrame([(0.5, n) for n in range(9)], "value float, n int")
+found = program.on_spark({name: frame}, order_by={name: "n"})[output]
+try:
+    found.collect()
+except Exception as error:
+    print(*str(error).splitlines(), sep="\\n")
+"""
+
+
+def test_a_server_without_river_says_what_to_do(server: str) -> None:
+    found = told(WITHOUT, server)
+    (at,) = (number for number, line in enumerate(found) if "error[spark-no-river]" in line)
+    assert "which cannot run River: it has no river, backends, " in found[at]
+    assert "`river submit --package FOLDER`" in found[at + 1]
+    assert "spark.addArtifacts" in found[at + 1]
+
+
 FRAMES = """
 import os, sys, tempfile, river
 from pyspark.sql import SparkSession

@@ -55,6 +55,8 @@ def _database() -> Any:
     found.create_function("shiftleft", lambda a, n: _signed(a << n), two, whole)
     found.create_function("shiftright", lambda a, n: a >> n, two, whole)
     found.create_function("shiftrightunsigned", lambda a, n: (a & 2**64 - 1) >> n, two, whole)
+    found.execute("create macro whole_sum(n) as cast(sum(n) as bigint)")
+    found.execute("create macro spark_partition_id() as 0")
     found.execute("create macro raise_error(told) as error(told)")
     found.execute("create macro is_valid_utf8(told) as if(told is null, null, true)")
     found.execute("create macro timestamp_micros(n) as cast(make_timestamp(n) as timestamptz)")
@@ -71,6 +73,7 @@ def asked(text: str, table: pa.Table) -> pa.Table:
     """What a query in Spark's words gives of a table `t`."""
     spelled = re.sub(r"X'([0-9a-f]*)'", r"decode(unhex('\1'))", text)
     spelled = re.sub(r"'[^']*'|`", lambda found: '"' if found[0] == "`" else found[0], spelled)
+    spelled = spelled.replace("sum(", "whole_sum(")
     spelled = re.sub(r"\((\S+) \^ (\S+)\)", r"xor(\1, \2)", spelled)
     with _database().cursor() as cursor:
         cursor.register("t", table)
@@ -81,7 +84,7 @@ class Frame:
     """A DataFrame of PySpark's, as far as plans of one input use it: partitions of Arrow rows."""
 
     isStreaming = False  # noqa: N815 - the name is pyspark's
-    sparkSession = None  # noqa: N815 - the name is pyspark's
+    sparkSession = SimpleNamespace(conf={})  # noqa: N815 - the name is pyspark's
 
     def __init__(self, parts: list[pa.Table], random: Random) -> None:
         self.parts = parts
