@@ -40,9 +40,9 @@ from river.driver import (
     without_addresses,
 )
 from river.io.addresses import address, base, path_of, table
+from river.io.appended import unlike
 from river.io.folders import Mode, format_in
 from river.io.given import check_given
-from river.io.schema import columns
 from river.io.several import Files, fixed, said
 from river.io.sinks import Collector
 from river.io.sources import format_of
@@ -51,7 +51,7 @@ from river.lang.scope import show
 from river.platform import here
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from backends.spark import Spark
     from backends.spark.session import Session
@@ -197,26 +197,55 @@ class _AddressedRun:
     def parquet(self, place: str, type_: t.Type) -> Any:
         """The rows of Parquet files. Columns that the names of folders say have the program's types, and Spark guesses none.
 
+        So have numbers that are wider there: Spark looks into one file, and in others they may be as wide.
+
         Raises: Rejected("data-partition").
         """
         found = self.spark.read.parquet(place)
-        if isinstance(type_, t.Record) and not {name for name, _ in columns(type_)} <= {*found.columns}:
-            # Spark looks into one file, and others may have what that one has not.
-            found = self.spark.read.option("mergeSchema", "true").parquet(place)
+        if not isinstance(type_, t.Record):
+            return found
+        kinds = {each.name: each for each in frame_schema(type_).fields}
+        if not kinds.keys() <= {*found.columns}:  # Spark has looked into one file, and others may have more
+            found = self.merged(found, place, kinds)
         path = path_of(place)
         files = [path_of(unquote(each)) for each in sorted(found.inputFiles())]
         said_by = tuple(said(path, file) for file in files)
-        if not isinstance(type_, t.Record) or not any(said_by):
-            return found
-        check_given(type_, Files(tuple(files), place, None, said_by))
-        stated = {name for name, _ in said_by[0]} & {name for name, _ in type_.fields}
-        kinds = {each.name: each for each in frame_schema(type_).fields}
+        stated: set[str] = set()
+        if any(said_by):
+            check_given(type_, Files(tuple(files), place, None, said_by))
+            stated = {name for name, _ in said_by[0]} & kinds.keys()
         fields = [
-            *(each for each in found.schema.fields if each.name not in stated),
+            *(
+                _widened(each, kinds.get(each.name))
+                for each in found.schema.fields
+                if each.name not in stated
+            ),
             *(kinds[each] for each in stated),
         ]
+        if not stated and fields == found.schema.fields:
+            return found
         reader = self.spark.read.schema(import_module("pyspark.sql.types").StructType(fields))
-        return reader.option("basePath", base(place, fixed(path))).parquet(place)
+        if any(said_by):
+            reader = reader.option("basePath", base(place, fixed(path)))
+        return reader.parquet(place)
+
+    def merged(self, found: Any, place: str, kinds: Mapping[str, Any]) -> Any:
+        """The rows with the columns of all files. Where types differ, `found` gets those it lacks."""
+        try:
+            return self.spark.read.option("mergeSchema", "true").parquet(place)
+        except _spark_errors() as error:
+            if "CANNOT_MERGE_SCHEMAS" not in str(error):
+                raise
+        lacking = {*kinds} - {*found.columns}
+        fields = [*found.schema.fields]
+        for file in sorted(found.inputFiles()):
+            one = self.spark.read.parquet(unquote(file))
+            more = [each for each in one.schema.fields if each.name in lacking]
+            fields += more
+            lacking -= {each.name for each in more}
+            if not lacking:
+                break
+        return self.spark.read.schema(import_module("pyspark.sql.types").StructType(fields)).parquet(place)
 
     def format(self, name: str, place: str) -> str | None:
         """The format of what stands at an address, as it is stated, or its name tells, or those of the files; None if none does.
@@ -264,6 +293,8 @@ class _AddressedRun:
                 f"output `{name}`: there is something at `{place}` already",
                 "say `--mode append`, or `--mode overwrite`, which puts the rows in its place",
             )
+        elif self.job.mode == "append" and self.at(place):
+            self.check_files(name, type_, place)
 
     def at(self, place: str) -> bool:
         """Whether there is anything at an address. What keeps Spark from looking shows when it writes there."""
@@ -272,6 +303,32 @@ class _AddressedRun:
         except _spark_errors():
             return False
         return True
+
+    def check_files(self, name: str, type_: t.Type, place: str) -> None:
+        """Checks that rows may come beside the files at an address. Raises: Rejected("spark-address")."""
+        help_ = "name another address; `--mode overwrite` puts the rows in the place of what is there"
+        try:
+            found = self.spark.read.parquet(place)
+        except _spark_errors() as error:
+            if not self.spark.read.format("binaryFile").load(place).inputFiles():
+                return
+            message = f"output `{name}`: what is at `{place}` is no Parquet, to which rows could be added"
+            raise _refused(message, f"{help_}; Spark says: {first_said(error)}") from error
+        by = [each.lower() for each in dividing(self.job, name, type_)]
+        files = sorted(found.inputFiles())
+        known = (
+            [each.lower() for each, _ in said(path_of(place), path_of(unquote(files[0])))] if files else by
+        )
+        if known != by:
+            message = f"output `{name}`: the files at `{place}` are divided by {_listed(known)}, and its rows by {_listed(by)}"
+            stated = (
+                f"say `--partition-by {name}={','.join(known)}`" if known else "leave `--partition-by` out"
+            )
+            raise _refused(message, f"{stated}, or {help_}")
+        there = _kinds(found.schema.fields, by)
+        if wrong := unlike(there, _kinds(frame_schema(type_).fields, by)):
+            message = f"output `{name}`: its rows do not fit to the files at `{place}`: {'; '.join(wrong)}"
+            raise _refused(message, help_)
 
     def check_table(self, name: str, type_: t.Type, catalog: str) -> None:
         """Checks that rows may go to a table that is there. Raises: Rejected("spark-address")."""
@@ -286,15 +343,7 @@ class _AddressedRun:
         known = self.spark.catalog.listColumns(catalog)
         there = {each.name.lower(): each.dataType for each in known}
         ours = {each.name.lower(): each.dataType.simpleString() for each in frame_schema(type_).fields}
-        wrong = [
-            *(f"it has no column `{each}`" for each in ours if each not in there),
-            *(f"its column `{each}` is none of the output's" for each in there if each not in ours),
-            *(
-                f"its column `{each}` is `{there[each]}`, and that of the output `{kind}`"
-                for each, kind in ours.items()
-                if there.get(each, kind) != kind
-            ),
-        ]
+        wrong = unlike([*there.items()], [*ours.items()])
         if wrong:
             message = f"output `{name}`: its rows do not fit into the table `{catalog}`: {'; '.join(wrong)}"
             help_ = "make the output's columns those of the table; `--mode overwrite` puts a new table in its place"
@@ -302,7 +351,7 @@ class _AddressedRun:
         by = [each.name for each in known if each.isPartition]
         if [each.lower() for each in by] != [each.lower() for each in dividing(self.job, name, type_)]:
             columns = ",".join(by)
-            message = f"output `{name}`: the table `{catalog}` is divided by {', '.join(map('`{}`'.format, by)) or 'nothing'}"
+            message = f"output `{name}`: the table `{catalog}` is divided by {_listed(by)}"
             help_ = f"say `--partition-by {name}={columns}`" if by else "leave `--partition-by` out"
             raise _refused(message, help_)
 
@@ -348,6 +397,32 @@ class _AddressedRun:
         self.rows[name] = seen.get["rows"]
         if catalog is not None:
             look_again(self.spark, catalog)
+
+
+def _widened(field_: Any, wanted: Any) -> Any:
+    """A column of files as the program has it, if Spark reads numbers of its type as such of the program's."""
+    if wanted is None or wanted.dataType.simpleString() not in _WIDER.get(field_.dataType.simpleString(), ()):
+        return field_
+    return type(field_)(field_.name, wanted.dataType, field_.nullable, field_.metadata)
+
+
+_WIDER: Final = {
+    "tinyint": ("int", "bigint"),
+    "smallint": ("int", "bigint"),
+    "int": ("bigint",),
+    "float": ("double",),
+}
+"""Types of numbers, and those as which Spark reads columns of such: other files may have these."""
+
+
+def _kinds(fields: Iterable[Any], by: Sequence[str]) -> list[tuple[str, str]]:
+    """The columns of files with Spark's types; of those that folders say Spark guesses the types."""
+    found = ((each.name.lower(), each.dataType.simpleString()) for each in fields)
+    return [(name, kind) for name, kind in found if name not in by]
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(f"`{each}`" for each in names) or "nothing"
 
 
 _PACKAGE: Final = (

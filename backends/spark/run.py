@@ -17,6 +17,7 @@ from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, cast
+from urllib.parse import unquote
 from uuid import uuid4
 
 from backends.native.egress.sinks import column_sink
@@ -331,11 +332,30 @@ TOLD: Final = re.compile(
 """What Spark quotes of a diagnostic that ended a task."""
 
 
+RAISED: Final = re.compile(
+    r"\[USER_RAISED_EXCEPTION\] (?:(.+): )?error\[([a-z0-9-]+)\]: (.+?)(?: SQLSTATE: \w+)?$", re.MULTILINE
+)
+"""What Spark says of a diagnostic that a plan of its own has raised."""
+
+MISMATCH: Final = re.compile(
+    r"reading file (.+?)\. Data type mismatches when reading Parquet column \[(.+?)\]\. "
+    r"Expected Spark type (.+?), actual Parquet type (\w+)\."
+)
+"""What Spark says of a file of Parquet whose column is of another type than that of the others."""
+
+
 def _failure(what: str, error: BaseException) -> Diagnostic:
     """Why a job failed: what a task has refused, or what Spark says; of a Python error in a worker, its last line."""
-    if (found := TOLD.search(str(error))) is not None:
+    if (found := TOLD.search(str(error)) or RAISED.search(str(error))) is not None:
         place, code, message = found.groups()
         return Diagnostic(code, message, place=place)
+    if (found := MISMATCH.search(str(error))) is not None:
+        file, column, wanted, there = found.groups()
+        message = f"field `{column.replace(', ', '.')}`: it is `{there}` in this file, and Spark reads it as `{wanted}`"
+        help_ = (
+            "the files of an input have to agree: write this one anew, or declare the column as the widest"
+        )
+        return Diagnostic("data-type", message, place=unquote(file), help=help_)
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     told = [line for line in lines if not line.startswith(("at ", "File ", "JVM stacktrace", "..."))]
     last = next((line for line in reversed(told) if "Error" in line or "Exception" in line), "")

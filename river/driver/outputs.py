@@ -102,6 +102,10 @@ def _in_folder(job: Job, name: str, type_: Type, most: int | None) -> CountedSin
     columns = dividing(job, name, type_)
     output = FolderOutput(target, kind, job.mode or "error", columns)
     try:
+        if output.adds:
+            from river.io.appended import check_added
+
+            check_added(name, target, kind, type_, columns)
         if columns:
             sink = PartitionedSink(Partitions(str(output.staging), kind, columns), type_, name, output)
         else:

@@ -126,6 +126,11 @@ class FolderOutput(AtomicOutput):
             raise
         self.label = target
 
+    @property
+    def adds(self) -> bool:
+        """Whether files are added to what the folder holds."""
+        return self._inside
+
     def adopt(self, files: Iterable[tuple[str, int]]) -> None:
         """Takes files in `staging` with their numbers of rows, in this order, in place of its own; empty ones only if all are."""
         found = list(files)

@@ -192,9 +192,9 @@ def test_rows_go_to_tables_that_have_their_columns(spark: Any) -> None:
     spark.sql("create table far.divided (bytes bigint, origin string) using parquet partitioned by (origin)")
     more: dict[str, Any]
     for name, more, told in (
-        ("less", {"mode": "append"}, "the table `far.less`: it has no column `bytes`"),
-        ("more", {"mode": "append"}, "the table `far.more`: its column `z` is none of the output's"),
-        ("narrow", {"mode": "append"}, "its column `bytes` is `int`, and that of the output `bigint`"),
+        ("less", {"mode": "append"}, "the table `far.less`: there is no column `bytes`"),
+        ("more", {"mode": "append"}, "the table `far.more`: the column `z` is none of the output's"),
+        ("narrow", {"mode": "append"}, "the column `bytes` is `int`, and that of the output `bigint`"),
         ("divided", {"mode": "append"}, "the table `far.divided` is divided by `origin`"),
         (
             "other",
@@ -265,6 +265,52 @@ def test_a_column_may_be_in_some_files_only(spark: Any, tmp_path: Path) -> None:
     needed = river.compile(optional.replace("?", ""), "cql")
     with pytest.raises(Rejected, match="field `v`: is null, and `f64` is not optional"):
         needed.run({"log": tmp_path.as_uri()}, backend="spark")
+
+
+def test_numbers_may_be_wider_in_some_files(spark: Any, tmp_path: Path) -> None:
+    """Whichever of them Spark looks into first; what is wider than the program's is told of with its file."""
+    columns = ({"k": [1]}, {"v": [7], "k": [2]}, {"v": [1 << 40], "k": [3]})
+    for number, (found, kind) in enumerate(zip(columns, (pa.int16(), pa.int32(), pa.int64()), strict=True)):
+        table = pa.table({name: pa.array(cells, kind) for name, cells in found.items()})
+        parquet.write_table(table, tmp_path / f"a {number}.parquet")
+    optional = "log: { k: int; v: int? } relation; o: relation = select k, v from log;"
+    rows = river.compile(optional, "cql").run({"log": tmp_path.as_uri()}, backend="spark")["o"].to_pylist()
+    assert {(row["k"], row["v"]) for row in rows} == {(1, None), (2, 7), (3, 1 << 40)}
+    narrow = "river 1; type R = {k: i32}; input a: R; output o: R; operator all(x: R) -> (y: R) { on x(r) { emit y r; } }"
+    with pytest.raises(Rejected) as refused:
+        river.compile(f"{narrow} (o) <- all(a);", "river").run({"a": tmp_path.as_uri()}, backend="spark")
+    (found,) = refused.value.diagnostics
+    assert (found.code, found.place) == ("data-type", f"file://{tmp_path}/a 2.parquet")
+    assert found.message == "field `k`: it is `INT64` in this file, and Spark reads it as `int`"
+
+
+def test_what_is_added_has_the_columns_of_what_is_there(spark: Any, tmp_path: Path) -> None:
+    where, rows = tmp_path.as_uri(), pa.table({"origin": ["x", "y", "x"], "bytes": [1, 2, 3]})
+    for name, table in (
+        ("less", rows.select(["origin"])),
+        ("narrow", rows.cast(pa.schema([("origin", pa.string()), ("bytes", pa.int32())]))),
+        ("divided/origin=x", rows.select(["bytes"])),
+    ):
+        (tmp_path / name).mkdir(parents=True)
+        parquet.write_table(table, tmp_path / name / "part.parquet")
+    (tmp_path / "empty").mkdir()
+    program, by = river.compile(LOG, "sawzall"), {"sums": "origin"}
+    more: dict[str, Any]
+    for name, more, told in (
+        ("less", {}, "there is no column `bytes`"),
+        ("narrow", {}, "the column `bytes` is `int`, and that of the output `bigint`"),
+        ("narrow", {"partition_by": by}, "are divided by nothing, and its rows by `origin`"),
+        ("divided", {}, "are divided by `origin`, and its rows by nothing"),
+    ):
+        with pytest.raises(Rejected) as refused:
+            program.run({"log": rows}, {"sums": f"{where}/{name}"}, backend="spark", mode="append", **more)
+        (found,) = refused.value.diagnostics
+        assert found.code == "spark-address"
+        assert told in found.message
+    for name, more in (("empty", {}), ("empty", {}), ("divided", {"partition_by": by})):
+        program.run({"log": rows}, {"sums": f"{where}/{name}"}, backend="spark", mode="append", **more)
+    assert spark.read.parquet(f"{where}/empty").count() == 4
+    assert spark.read.parquet(f"{where}/divided").count() == 5
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv"])

@@ -89,6 +89,35 @@ def test_what_becomes_of_a_folder_that_holds_something(tmp_path: Path) -> None:
     assert names(tmp_path) == ["out"]
 
 
+@pytest.mark.parametrize("kind", ["parquet", "arrow", "csv"])
+def test_what_is_added_has_the_columns_of_what_is_there(kind: str, tmp_path: Path) -> None:
+    """In any order; of lines of text nothing is known but names."""
+    folder = f"{tmp_path}/out/"
+    put(folder, formats={"o": kind})
+    others = {
+        "{k: i64, s: string, t: i64}": ("{k: r.k, s: r.s, t: 1}", "there is no column `t`"),
+        "{s: string}": ("{s: r.s}", "the column `k` is none of the output's"),
+        "{s: string, k: i64}": ("{s: r.s, k: r.k}", None),
+        "{k: i32, s: string}": ("{k: i32(r.k), s: r.s}", None if kind == "csv" else "and that of the output"),
+    }
+    for type_, (value, told) in others.items():
+        text = f"river 1; type R = {{k: i64, s: string}}; type Q = {type_}; input a: R; output o: Q;"
+        text += f"operator make(x: R) -> (y: Q) {{ on x(r) {{ emit y {value}; }} }} (o) <- make(a);"
+        program, before = river.compile(text, "river"), len(names(tmp_path / "out"))
+        try:
+            program.run({"a": ROWS}, {"o": folder}, mode="append", formats={"o": kind}, backend="reference")
+            assert told is None
+        except Rejected as rejected:
+            (found,) = rejected.diagnostics
+            assert found.code == "data-folder"
+            assert told is not None
+            assert told in found.message
+        assert len(names(tmp_path / "out")) == before + (told is None)
+    other = "jsonl" if kind == "csv" else "csv"
+    assert f"are to be {other}" in refused(folder, mode="append", formats={"o": other}).message
+    assert names(tmp_path) == ["out"]
+
+
 @pytest.mark.parametrize("mode", ["append", "overwrite"])
 def test_modes_make_a_folder_that_is_not_there(mode: str, tmp_path: Path) -> None:
     put(f"{tmp_path}/out/", mode=mode)
