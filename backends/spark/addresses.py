@@ -43,6 +43,7 @@ from river.io.addresses import address, base, path_of, table
 from river.io.appended import unlike
 from river.io.folders import Mode, format_in
 from river.io.given import check_given
+from river.io.schema import columns
 from river.io.several import Files, fixed, said
 from river.io.sinks import Collector
 from river.io.sources import format_of
@@ -133,7 +134,7 @@ class _AddressedRun:
             for name, type_ in types.items():
                 if address(job.outputs.get(name)) is None:
                     self.sinks[name] = open_output(job, name, type_, None)
-                    hand_over(Writer(type_, self.sinks[name]), self.fetched(name, found[name]))
+                    hand_over(Writer(type_, self.sinks[name]), self.fetched(name, type_, found[name]))
             for counted in self.sinks.values():
                 counted.complete()
             for name in types:
@@ -177,19 +178,23 @@ class _AddressedRun:
             raise _refused(message, help_ or f"Spark says: {first_said(error)}") from error
 
     def rows_of(self, name: str, place: str) -> Any:
-        """The rows of files: Spark's reader reads Parquet, and River's all else, a file in a task. Raises: Rejected."""
+        """The rows of files: Spark reads Parquet that it knows, and River's readers all else, a file in a task. Raises: Rejected."""
         stated = self.job.formats.get(name)
         type_ = given_type(self.compiled.graph, name)
         kind = self.format(name, place)
-        if kind == PARQUET:
-            return self.parquet(place, type_)
-        if kind is None:
+        if kind in (PARQUET, None):
             try:
-                return self.parquet(place, type_)
+                found = self.parquet(place, type_)
+                if not _otherwise(found, type_):
+                    return found
             except _spark_errors() as error:
-                message = f"input `{name}`: no name at `{place}` tells a format, and it is no Parquet"
-                help_ = f"say the format: `--in-format {name}=FORMAT`"
-                raise Rejected([Diagnostic("data-format", message, help=help_)]) from error
+                if kind is None and "CANNOT_READ_FILE_FOOTER" in str(error):
+                    message = f"input `{name}`: no name at `{place}` tells a format, and it is no Parquet"
+                    help_ = f"say the format: `--in-format {name}=FORMAT`"
+                    raise Rejected([Diagnostic("data-format", message, help=help_)]) from error
+                if not any(code in str(error) for code in _RIVERS):
+                    raise
+            stated = PARQUET
         work = kernels.OutputWork(ShippedProgram(SAME.format(type=show(type_)), ()), "rows")
         files = self.spark.read.format("binaryFile").load(place).select("path", "content")
         return files.mapInArrow(partial(kernels.parsed, work.text(), stated, place), frame_schema(type_))
@@ -350,9 +355,9 @@ class _AddressedRun:
             raise _refused(message, help_)
         by = [each.name for each in known if each.isPartition]
         if [each.lower() for each in by] != [each.lower() for each in dividing(self.job, name, type_)]:
-            columns = ",".join(by)
+            stated = ",".join(by)
             message = f"output `{name}`: the table `{catalog}` is divided by {_listed(by)}"
-            help_ = f"say `--partition-by {name}={columns}`" if by else "leave `--partition-by` out"
+            help_ = f"say `--partition-by {name}={stated}`" if by else "leave `--partition-by` out"
             raise _refused(message, help_)
 
     def there(self, name: str, catalog: str) -> bool:
@@ -373,13 +378,13 @@ class _AddressedRun:
             message, closest(database, known) or f"{make}, or name one that is there, such as `{known[0]}`"
         )
 
-    def fetched(self, name: str, frame: Any) -> list[Any]:
+    def fetched(self, name: str, type_: t.Type, frame: Any) -> list[Any]:
         """The rows of an output as record batches here, in order of the columns that have one."""
         plain = [column for column, kind in frame.dtypes if not kind.startswith(("map", "struct", "array"))]
         ordered = frame.sort(*map(sql.name, plain)) if plain else frame
         found: list[Any] = []
-        self.watched(name, lambda: found.extend(ordered.toArrow().to_batches()))
-        return found
+        self.watched(name, lambda: found.append(ordered.toArrow()))
+        return kernels.unsigned(type_, found[0], f"output `{name}`").to_batches()
 
     def write(self, name: str, frame: Any) -> None:
         """Writes the rows of an output to an address, or to a table, from where they are; notes how many there are."""
@@ -388,8 +393,8 @@ class _AddressedRun:
         functions = import_module("pyspark.sql.functions")
         writer = frame.observe(seen, functions.count(functions.lit(1)).alias("rows")).write
         writer = writer.mode(self.job.mode or "error")
-        if columns := dividing(self.job, name, row_types(self.compiled.graph)[name]):
-            writer = writer.partitionBy(*columns)
+        if by := dividing(self.job, name, row_types(self.compiled.graph)[name]):
+            writer = writer.partitionBy(*by)
         catalog = table(place)
         self.watched(
             name, partial(writer.parquet, place) if catalog is None else partial(writer.saveAsTable, catalog)
@@ -397,6 +402,21 @@ class _AddressedRun:
         self.rows[name] = seen.get["rows"]
         if catalog is not None:
             look_again(self.spark, catalog)
+
+
+_RIVERS: Final = ("PARQUET_TYPE_ILLEGAL", "COLUMN_ALREADY_EXISTS")
+"""What Spark says of Parquet that it does not read, and River does: times in nanoseconds, names that differ in case alone."""
+
+
+def _otherwise(found: Any, type_: t.Type) -> bool:
+    """Whether a column of Parquet is of numbers without sign, or of durations, for which Spark has other types than River."""
+    wanted = {name: each.inner if isinstance(each, t.Optional) else each for name, each in columns(type_)}
+    unsigned = (t.I32, t.I64)
+    return any(
+        (kind == "decimal(20,0)" and wanted.get(name) in unsigned)
+        or (kind == "bigint" and wanted.get(name) == t.DURATION)
+        for name, kind in found.dtypes
+    )
 
 
 def _widened(field_: Any, wanted: Any) -> Any:

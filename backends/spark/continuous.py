@@ -30,7 +30,7 @@ from backends.spark.lower import by_channel
 from backends.spark.manifests import AGAIN, SPARK, Manifests
 from backends.spark.parts import GivenFile, portions
 from backends.spark.run import POLL, first_said, watched
-from backends.spark.session import REMOTE, session
+from backends.spark.session import REMOTE, see_once, session
 from backends.spark.ways import InParts, RowByRow, apart
 from river.backend import Summary
 from river.classes import define, evolve, field, frozen
@@ -317,6 +317,7 @@ class _Run:
     def _session(self) -> AbstractContextManager[Session]:
         """That of the streams, or one of our own."""
         for frame in self.places.streams.values():
+            see_once(frame.sparkSession)
             return nullcontext(frame.sparkSession)
         return session(self.plan.workers, self.job.options.settings)
 

@@ -171,8 +171,13 @@ def tagged(graph: Graph, batches: Iterable[Any], names: Sequence[str] | None = N
 
 
 def readable(graph: Graph, name: str, table: Any) -> Any:
+    """The rows of an input, see `unsigned`. Raises: Rejected("data-range")."""
+    return unsigned(given_type(graph, name), table, f"input `{name}`")
+
+
+def unsigned(type_: t.Type, table: Any, place: str) -> Any:
     """A table with numbers of 64 bits where Spark has decimals for want of such without sign. Raises: Rejected("data-range")."""
-    pa, fields = arrow(), dict(columns(given_type(graph, name)))
+    pa, fields = arrow(), dict(columns(type_))
     for at, column in enumerate(table.column_names):
         if column not in fields or _signed(fields[column]) == fields[column]:
             continue
@@ -183,7 +188,7 @@ def readable(graph: Graph, name: str, table: Any) -> Any:
             if "decimal" not in str(table.column(at).type):
                 continue  # numbers with a sign, of which who reads them says what is wrong
             message = f"field `{column}`: a number is out of the range of `u64`"
-            raise Rejected([Diagnostic("data-range", message, place=f"input `{name}`")]) from error
+            raise Rejected([Diagnostic("data-range", message, place=place)]) from error
     return table
 
 

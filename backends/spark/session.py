@@ -96,15 +96,23 @@ def session(workers: int, settings: Mapping[str, str], *, chunks: bool = True) -
     address = os.environ.get(REMOTE)
     found = _beside(lambda: _opened(address, workers, settings, chunks=chunks), START)
     try:
-        context = getattr(found, "_sc", None)  # a client of Spark Connect has none
-        name = None if context is None else context.applicationId
-        if (address or not runs_here(found)) and name not in _SEEN:
-            _beside(lambda: see(found, remote=bool(address)), 0)
-            _SEEN.update(() if name is None else (name,))
+        see_once(found, remote=bool(address))
         yield found
     finally:
         if address:
             found.stop()  # elsewhere `stop` would end Spark itself, which stays for the next run
+
+
+def see_once(found: Session, *, remote: bool = False) -> None:
+    """Looks at the executors of a session once for each application of Spark; `remote`: of a server of Spark Connect.
+
+    Raises: Rejected("spark-no-river").
+    """
+    context = getattr(found, "_sc", None)  # a client of Spark Connect has none
+    name = None if context is None else context.applicationId
+    if (remote or not runs_here(found)) and name not in _SEEN:
+        _beside(lambda: see(found, remote=remote), 0)
+        _SEEN.update(() if name is None else (name,))
 
 
 def _opened(address: str | None, workers: int, settings: Mapping[str, str], *, chunks: bool) -> Session:

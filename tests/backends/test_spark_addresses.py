@@ -284,6 +284,21 @@ def test_numbers_may_be_wider_in_some_files(spark: Any, tmp_path: Path) -> None:
     assert found.message == "field `k`: it is `INT64` in this file, and Spark reads it as `int`"
 
 
+def test_parquet_that_spark_does_not_know_is_read(spark: Any, tmp_path: Path) -> None:
+    """Times in nanoseconds, as pandas writes them, durations, and numbers without sign, which come back as they went."""
+    columns = {"at": "time", "took": "duration", "n": "i64", "u": "u64"}
+    kinds = (pa.timestamp("ns"), pa.duration("us"), pa.uint64(), pa.uint64())
+    tables = {n: pa.table({n: pa.array([5000, 7000], k)}) for n, k in zip(columns, kinds, strict=True)}
+    for name, table in tables.items():
+        (tmp_path / name).mkdir()
+        parquet.write_table(table, tmp_path / name / "a.parquet")
+        text = f"river 1; type R = {{{name}: {columns[name]}}}; input a: R; output o: R;"
+        text += "operator all(x: R) -> (y: R) { on x(r) { emit y r; } } (o) <- all(a);"
+        program = river.compile(text, "river")
+        found = program.run({"a": (tmp_path / name).as_uri()}, backend="spark")["o"].to_pylist()
+        assert found == program.run({"a": table}, backend="reference")["o"].to_pylist()
+
+
 def test_what_is_added_has_the_columns_of_what_is_there(spark: Any, tmp_path: Path) -> None:
     where, rows = tmp_path.as_uri(), pa.table({"origin": ["x", "y", "x"], "bytes": [1, 2, 3]})
     for name, table in (
