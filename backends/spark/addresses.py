@@ -178,7 +178,7 @@ class _AddressedRun:
             raise _refused(message, help_ or f"Spark says: {first_said(error)}") from error
 
     def rows_of(self, name: str, place: str) -> Any:
-        """The rows of files: Spark reads Parquet that it knows, and River's readers all else, a file in a task. Raises: Rejected."""
+        """The rows of files: Spark reads Parquet that it knows, River's readers all else, a file in a task. Raises: Rejected."""
         stated = self.job.formats.get(name)
         type_ = given_type(self.compiled.graph, name)
         kind = self.format(name, place)
