@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import os
+import shlex
 from contextlib import redirect_stdout
-from typing import TextIO
+from importlib import import_module
+from typing import Final, TextIO
 
 import click
 
 from river.cli import signals
-from river.cli.execution import check_, run_
-from river.cli.insight import explain_, graph_
 from river.cli.limits import exhausted
-from river.cli.optimization import opt_
-from river.cli.profiling import profile_
-from river.cli.submission import submit_
 from river.cli.terminal import Streams, say
-from river.cli.translation import compile_
-from river.cli.versions import version_
-from river.diagnostics import Diagnostic, InternalError, Rejected
+from river.diagnostics import Diagnostic, InternalError, Rejected, closest
+
+COMMANDS: Final = {
+    "check": "execution",
+    "compile": "translation",
+    "explain": "insight",
+    "graph": "insight",
+    "opt": "optimization",
+    "profile": "profiling",
+    "run": "execution",
+    "submit": "submission",
+    "version": "versions",
+}
+"""The modules that have the commands: only that of the command which is asked for is imported."""
 
 OK, USER_ERROR, INTERNAL, INTERRUPTED, UNREAD = 0, 1, 2, 130, 141
 
@@ -36,7 +44,8 @@ def main(argv: list[str], stdin: TextIO, stdout: TextIO, stderr: TextIO, *, alon
     except click.exceptions.Exit as end:
         return end.exit_code
     except click.UsageError as error:
-        say(streams, [Diagnostic("usage", error.format_message(), help=_usage_help(error))])
+        help_ = error.help if isinstance(error, UnknownCommand) else _usage_help(error)
+        say(streams, [Diagnostic("usage", error.format_message(), help=help_)])
         return USER_ERROR
     except Rejected as rejected:
         say(streams, rejected.diagnostics)
@@ -94,7 +103,40 @@ def _print_version(context: click.Context, _parameter: click.Parameter, asked: b
         context.exit()
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class UnknownCommand(click.UsageError):
+    """A word that is no command; `help`: what to try."""
+
+    def __init__(self, word: str, context: click.Context) -> None:
+        super().__init__(f"there is no command `{word}`", context)
+        self.help = closest(word, COMMANDS) or f"the commands are {', '.join(COMMANDS)}"
+        if os.path.exists(word):  # noqa: PTH110 - whatever it is
+            self.help = (
+                f"`river run {shlex.quote(word)}` runs a program; the commands are {', '.join(COMMANDS)}"
+            )
+
+
+class _Commands(click.Group):
+    """The commands by name."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        return getattr(import_module(f"river.cli.{COMMANDS[cmd_name]}"), f"{cmd_name}_")
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] in COMMANDS or args[0].startswith("-"):
+            return super().resolve_command(ctx, args)
+        raise UnknownCommand(args[0], ctx)
+
+
+@click.group(
+    cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.option(
     "--version",
     is_flag=True,
@@ -117,7 +159,3 @@ def river() -> None:
     Completion in your shell:
       eval "$(_RIVER_COMPLETE=bash_source river)"     (or zsh_source, fish_source)
     """  # noqa: D301 - \b is click's sign for a block that keeps its lines
-
-
-for command in (compile_, opt_, run_, profile_, check_, submit_, graph_, explain_, version_):
-    river.add_command(command)

@@ -87,7 +87,9 @@ def join(a: Origin, b: Origin) -> Origin:
             return a
         case Construction(left), Construction(right) if len(left) == len(right):
             return Construction(tuple(map(join, left, right)))
-        case (Construction(values), ItemPart() as whole) | (ItemPart() as whole, Construction(values)):
+        case (Construction(values), ItemPart() as whole) | (ItemPart() as whole, Construction(values)) if (
+            values
+        ):
             return join(Construction(values), _apart(whole, len(values)))
         case Items(left), Items(right):
             return Items(join(left, right))
@@ -227,7 +229,10 @@ class _Origins(Reading[Origin]):
         match a, b:
             case Construction(left), Construction(right) if len(left) == len(right):
                 return Construction(tuple(map(self.join, left, right)))
-            case (Construction(values), ItemPart() as whole) | (ItemPart() as whole, Construction(values)):
+            case (Construction(values), ItemPart() as whole) | (
+                ItemPart() as whole,
+                Construction(values),
+            ) if values:
                 return self.join(Construction(values), _apart(whole, len(values)))
             case Items(left), Items(right):
                 return Items(self.join(left, right))

@@ -315,6 +315,19 @@ def test_help_version_and_usage():
     assert "NAME=FILE" in err or "missing-file" in err
 
 
+def test_a_word_that_is_no_command(tmp_path):
+    (tmp_path / "my q.cql").write_text(COUNT)
+    told = {
+        "rnu": "did you mean `run`?",
+        str(tmp_path / "my q.cql"): f"`river run '{tmp_path}/my q.cql'` runs a program",
+        "x" * 5000: "the commands are check, compile, explain, graph,",
+    }
+    for word, help_ in told.items():
+        status, _, err = river(word)
+        assert status == 1
+        assert err.startswith(f"error[usage]: there is no command `{word}`\n  = help: {help_}")
+
+
 @pytest.mark.parametrize(
     ("argv", "code"),
     [
