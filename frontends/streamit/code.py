@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, assert_never
 from frontends.streamit import syntax as c
 from frontends.streamit import typed as ty
 from frontends.streamit.arithmetic import shown
+from frontends.streamit.counters import as_for, short
 from frontends.streamit.expressions import CodePlace, Expressions
 from frontends.streamit.rates import breaks, counted
 from frontends.streamit.surroundings import CLOSED
@@ -53,7 +54,7 @@ class BodyChecker(Expressions):
         with self.scope():
             for item in items:
                 with self.report.recover():
-                    found.append(self.statement(item))
+                    found.append(self.with_counter(self.statement(item), found))
         return ty.Block(tuple(found), span=span)
 
     def whole_body(self, body: c.Block) -> ty.Block:
@@ -218,11 +219,19 @@ class BodyChecker(Expressions):
             first = tuple(self.statement(stmt) for stmt in item.first)
             yes = ty.Constant(ty.BOOLEAN, value=True, span=item.span)
             cond = yes if item.cond is None else self.cond(item.cond)
-            steps = tuple(self.expr(step) for step in item.steps)
+            steps = tuple(short(self.expr(step)) for step in item.steps)
             self.loops += 1
             body = self.body(item.body)
             self.loops -= 1
         return self.own_counter(ty.For(first, cond, steps, body, span=item.span))
+
+    def with_counter(self, item: ty.Stmt, before: Sequence[ty.Stmt]) -> ty.Stmt:
+        """A statement; a loop whose counter stands outside, and which can be counted, is one with a counter of its own."""
+        loop = as_for(item, before) if isinstance(item, ty.While | ty.For) else None
+        if loop is None:
+            return item
+        found = self.own_counter(loop)
+        return item if found is loop else found
 
     def own_counter(self, loop: ty.For) -> ty.Stmt:
         """`for (i = 0; ...)` as a loop with a counter of its own, where it can be counted; `i` is set behind it."""

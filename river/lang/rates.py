@@ -15,13 +15,10 @@ from river.lang import types as t
 from river.lang.trees import children, nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 Interval = tuple[int, int | None]  # at least, at most (None: unbounded or unknown)
 ZERO: Interval = (0, 0)
-
-_WITH_BLOCKS: Final = (typed.With, typed.Branch, typed.For, typed.While)
-"""The statements that have others inside."""
 
 
 def emitted(body: typed.Block, out: int, fns: tuple[typed.Fn, ...]) -> Interval:
@@ -55,14 +52,13 @@ class _Counter:
     circular: bool = False
 
     def block(self, body: typed.Block) -> Interval:
-        low, high = ZERO
+        (low, high), sure = ZERO, True
         for item in body.items:
             a, b = self.statement(item)
-            if _may_leave(item) and not isinstance(item, typed.Return):
-                return low, None  # what follows may be skipped: only what was emitted before is sure
-            low, high = low + a, None if high is None or b is None else high + b
-            if isinstance(item, typed.Return):
+            low, high = low + sure * a, None if high is None or b is None else high + b
+            if isinstance(item, _Leap):
                 break
+            sure = sure and not any(True for _ in _leaps(item))  # else what follows may be skipped
         return low, high
 
     def statement(self, item: typed.Stmt) -> Interval:
@@ -80,8 +76,12 @@ class _Counter:
                 return min(a, x), None if b is None or y is None else max(b, y)
             case typed.With(_, _, _, _, _, body, _):
                 return self.block(body)
-            case typed.For(_, _, _, range_, body):
-                return _times(trips(range_), self.block(body))
+            case typed.For(loop, _, _, range_, body):
+                low, high = trips(range_)
+                ended = any(
+                    not isinstance(leap, typed.Continue) or leap.loop != loop for leap in _leaps(body)
+                )
+                return _times((0 if ended else low, high), self.block(body))
             case typed.While(_, _, body):
                 return 0, (0 if self.block(body) == ZERO else None)
             case typed.Do(typed.Call(_, function)):
@@ -115,12 +115,24 @@ class _Counter:
         return any(isinstance(node, typed.Call) and node.function in self.emitting for node in nodes(own))
 
 
-def _may_leave(item: typed.Stmt) -> bool:
-    """Whether control may leave the enclosing block in the middle of the statement."""
-    if not isinstance(item, _WITH_BLOCKS):
-        return isinstance(item, typed.Return | typed.Break | typed.Continue)
-    blocks = (each for each in children(item) if isinstance(each, typed.Block))
-    return any(_may_leave(inner) for block in blocks for inner in block.items)
+_Leap = typed.Return | typed.Break | typed.Continue
+
+
+def _leaps(item: typed.Node) -> Iterator[_Leap]:
+    """Where control leaves a statement or block, but for ends of loops inside."""
+    match item:
+        case typed.Return() | typed.Break() | typed.Continue():
+            yield item
+        case typed.Block(items):
+            for each in items:
+                yield from _leaps(each)
+        case typed.For(loop, _, _, _, body) | typed.While(loop, _, body):
+            yield from (leap for leap in _leaps(body) if isinstance(leap, typed.Return) or leap.loop != loop)
+        case typed.With() | typed.Branch():
+            for block in (each for each in children(item) if isinstance(each, typed.Block)):
+                yield from _leaps(block)
+        case _:
+            pass
 
 
 def bounds(range_: typed.Counted) -> tuple[int, int] | None:

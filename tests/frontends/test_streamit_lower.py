@@ -193,8 +193,8 @@ def test_rates_that_no_parameter_says_become_holes() -> None:
             ),
         ),
         (
-            "int i; do { i++; } while (i < 5); push(i); pop();",
-            "var i: i32 = 0;\nwhile true {\n  i = i +% 1;\n  if not i < 5 {\n    break;\n  }\n}\nemit y i;",
+            "int i; do { i++; } while (i * i < 5); push(i); pop();",
+            "var i: i32 = 0;\nwhile true {\n  i = i +% 1;\n  if not i *% i < 5 {\n    break;\n  }\n}\nemit y i;",
         ),
         (
             "int k = peek(0); bit b = 1; if (b && k++ > 2) push(k); else push(~b + 1); pop();",

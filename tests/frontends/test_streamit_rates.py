@@ -11,6 +11,9 @@ import river
 from frontends.streamit import FRONTEND
 from river.cli import main
 from river.diagnostics import Rejected
+from river.lang import typed
+from river.lang.rates import unproven
+from river.lang.trees import nodes
 from river.source import Source
 from tests.frontends.streamit_runs import BACKENDS, COUNT, SHOW, lines, output, run
 from tests.oracles import streamit_direct as direct
@@ -452,6 +455,25 @@ def test_counters_outside_cost_nothing() -> None:
     inside = "int->int filter F { work pop 4 push 4 { for (int i = 0; i < 4; i++) push(pop() + i); } }"
     outside = "int->int filter F { work pop 4 push 4 { int i; for (i = 0; i < 4; i++) push(pop() + i); } }"
     assert river.compile(inside, lang="streamit").text == river.compile(outside, lang="streamit").text
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "while (i < 4) { push(pop() + i); i++; }",
+        "while (i < 4) { int k = i; i = i + 1; push(pop() + k); }",
+        "while (i < 4) push(pop() + i++);",
+        "do { push(pop() + i); i += 1; } while (i < 4);",
+        "for (; i < 4; i = i + 1) push(pop() + i);",
+    ],
+)
+def test_who_counts_by_while_pays_no_more(loop: str) -> None:
+    text = f"int->int filter F {{ work pop 4 push 4 {{ int i = 0; {loop} }} }}"
+    (operator,) = (each.operator for each in river.compile(text, lang="streamit").graph.instances)
+    assert isinstance(operator, typed.Operator)
+    assert not unproven(operator)
+    assert operator.rated is not None
+    assert not any(isinstance(node, typed.While) for node in nodes(operator.rated.body))
 
 
 def test_a_branch_may_give_the_joiner_nothing() -> None:

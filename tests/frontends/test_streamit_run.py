@@ -425,6 +425,81 @@ def test_counters_may_be_declared_outside_of_their_loops() -> None:
     ]
 
 
+def counted(order: str, compare: str, start: int, bound: int, step: int) -> tuple[str, str]:
+    """A loop that counts, and what it prints."""
+    one = f"i += {step};" if abs(step) != 1 else "i++;" if step > 0 else "i = i - 1;"
+    inside = f"s = s * 7 + i{'++' if step > 0 else '--'};"
+    body = {"first": f"{one} s = s * 7 + i;", "within": inside}.get(order, f"s = s * 7 + i; {one}")
+    test = f"(i {compare} {bound})"
+    loop = f"do {{ {body} }} while {test};" if order == "late" else f"while {test} {{ {body} }}"
+    step = step if order != "within" else step // abs(step)
+    goes = {"<": int.__lt__, "<=": int.__le__, ">": int.__gt__, ">=": int.__ge__}[compare]
+    i, s, late = start, 0, order == "late"
+    while late or goes(i, bound):
+        s, late = s * 7 + (i + step if order == "first" else i), False
+        i += step
+    return f'i = {start}; s = 0; {loop} print(i + "," + s + " ");', f"{i},{s} "
+
+
+def test_while_loops_that_count() -> None:
+    cases = [
+        counted(order, compare, start, bound, step * (1 if compare.startswith("<") else -1))
+        for order in ("last", "first", "within", "late")
+        for compare, start, bound, step in (
+            ("<", 2, 7, 1),
+            ("<=", -1, 3, 3),
+            (">", 4, 0, 3),
+            (">=", 1, 1, 1),
+            ("<", 5, 5, 3),
+        )
+    ]
+    body = " ".join(text for text, _ in cases)
+    text = f"void->void filter Main {{ work {{ int i, s; {body} println(); }} }}"
+    assert lines(text, 1) == ["".join(printed for _, printed in cases)]
+
+
+def test_while_loops_that_count_from_somewhere() -> None:
+    text = """void->void filter Main {
+      int n;
+      work {
+        int a = 3, i = n, s = 0;
+        while (i < 4) { if (i == 2) s += 100; s += i; i++; }
+        for (; a < i; a++) s = s * 2;
+        while (a > n) { a--; if (a == 1) { s++; continue; } s += 5; }
+        while (i > 0) { i--; int k = i; while (k < 2) { k++; s += k; } if (s > 1000) break; }
+        while (a < n + 3) { a++; n = n + a % 2; }
+        println(i + " " + a + " " + s + " " + n);
+      }
+    }"""
+    assert lines(text, 3) == run_by_hand(3)
+
+
+def run_by_hand(times: int) -> list[str]:
+    """What that program prints."""
+    n, found = 0, list[str]()
+    for _ in range(times):
+        a, i, s = 3, n, 0
+        while i < 4:
+            s += i + (100 if i == 2 else 0)
+            i += 1
+        while a < i:
+            s, a = s * 2, a + 1
+        while a > n:
+            a -= 1
+            s += 1 if a == 1 else 5
+        while i > 0:
+            i -= 1
+            for k in range(i, 2):
+                s += k + 1
+            if s > 1000:
+                break
+        while a < n + 3:
+            a += 1
+            n += a % 2
+        found.append(f"{i} {a} {s} {n}")
+    return found
+
+
 def test_loops_whose_bounds_move() -> None:
     text = """int->int filter Main {
       work pop 6 push 2 {

@@ -1365,6 +1365,22 @@ FRONTENDS: Final = (
         "tests/frontends/test_streamit_check.py::test_mistakes_are_told_at_their_place",
     ),
     Mutant(
+        "counter-behind-its-step",
+        "behind the step of a `while` loop its counter is read as it was before",
+        "frontends/streamit/counters.py",
+        "*(_behind(each, step) for each in items[at + 1 :])",
+        "*items[at + 1 :]",
+        "tests/frontends/test_streamit_run.py::test_while_loops_that_count",
+    ),
+    Mutant(
+        "loop-left-is-block-left",
+        "who leaves a loop inside of a body is taken to leave the body",
+        "river/lang/rates.py",
+        "yield from (leap for leap in _leaps(body) if isinstance(leap, typed.Return) or leap.loop != loop)",
+        "yield from _leaps(body)",
+        "tests/river/test_rates.py::test_what_loops_and_those_who_leave_them_emit",
+    ),
+    Mutant(
         "bound-that-moves",
         "a loop whose bound looks at an item is counted as if taking some did not change that",
         "frontends/streamit/rates.py",

@@ -75,6 +75,12 @@ SOURCES = {
         loop int->int filter {{ work pop 1 push 1 {{ println("back " + peek(0)); push(pop()); }} }}
         split duplicate; enqueue 3; }} }}""",
 }
+LOOPS[
+    "loops that count, or are left"
+] = """int->int feedbackloop L { join roundrobin(1, 1); body int->int filter {
+      work pop 2 push 2 { int i = 0; while (i < 2) { push(pop() + i); i++; } } };
+      loop int->int filter { work pop 1 push 1 { int q = pop(), k = 0; while (q > 0) { q /= 2; if (q == 5) break; }
+        do { push(q - k); k++; } while (k < 1); } }; split roundrobin(1, 1); enqueue 23; enqueue 7; }"""
 MAIN = "void->void pipeline Main { add L; add int->void filter { work pop 1 { println(pop()); } }; }"
 
 
