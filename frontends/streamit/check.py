@@ -268,7 +268,9 @@ class _Checker:
         if self.known[roots[0]].ast.params:
             message = f"`{roots[0]}` is the program: it cannot have parameters"
             added = [name for name in top if name in self.used and _whole(self.known[name].ast)]
-            help_line = f"`{added[0]}` is not, as a stream adds it" if added and chosen is None else None
+            help_line = f"add it in one that has none: `pipeline Program {{ add {roots[0]}(1); }}`"
+            if added and chosen is None:
+                help_line = f"`{added[0]}` is not, as a stream adds it"
             self.report.error("streamit-no-main", message, self.known[roots[0]].ast.name_span, help_line)
         return roots[0]
 
@@ -456,11 +458,13 @@ class _Checker:
             for member in twice:
                 self.report.error("streamit-duplicate-name", "there is already one of these", member.span)
         if not normal:
+            named = any(member.name == "work" for member in own)
+            help_line = "leave type and parentheses out: `work pop 1 push 1 { ... }`" if named else None
             raise self.report.error(
                 "streamit-work-missing",
                 "a filter needs a `work` function",
                 ast.name_span,
-                "`work pop 1 push 1 { push(pop()); }`, for instance",
+                help_line or "`work pop 1 push 1 { push(pop()); }`, for instance",
             )
         helpers = (*helpers, *self.sized(around))
         params = (*around.params.values(), *around.captures.values())

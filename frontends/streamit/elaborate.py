@@ -260,7 +260,8 @@ class _Elaborator:
             first = None if stream.prework is None else rates(stream, stream.prework, values, self.report)
             if input_ != ty.VOID and usual.pop == 0:
                 message = "a filter with an input must take an item at each firing"
-                raise self.report.error("streamit-rate", message, stream.span)
+                help_line = "take what it has looked at: `pop();`"
+                raise self.report.error("streamit-rate", message, stream.span, help_line)
             self.sizes(stream, values)
             known = ty.Node(stream, values, input_, output, usual, first, span=span)
             self.nodes[key] = known
@@ -409,7 +410,8 @@ class _Elaborator:
         whole = found * count if len(found) == 1 else found or (1,) * count
         if len(whole) != count:
             message = f"there are {count} branches, but {len(whole)} weights"
-            raise self.report.error("streamit-weights", message, span)
+            help_line = "one weight for each, in their order, or one for all: `roundrobin(1)`"
+            raise self.report.error("streamit-weights", message, span, help_line)
         if any(w < 0 for w in whole) or (
             any(takes) and not any(w for w, has in zip(whole, takes, strict=True) if has)
         ):

@@ -64,8 +64,17 @@ FOREIGN_TYPES: Mapping[str, str] = MappingProxyType({
         ("add", "split", "join", "body", "loop", "enqueue"),
         "streams are put together in a `pipeline`, `splitjoin` or `feedbackloop`; a filter has `work`",
     ),
+    **{word.capitalize(): f"write `{word}`, with a small letter" for word in ("add", "split", "join", "body", "loop", "enqueue")},
 })  # fmt: skip
 """What to write in place of types of other languages, and of what stands among the members of a filter by mistake."""
+_OTHERWISE: Mapping[str, str] = MappingProxyType({
+    "i": "declare it: `int i;`; a number with an imaginary part is `1 + 2i`",
+    "Math": "leave `Math.` out: `pi`, `sin(x)`",
+    "M_PI": "write `pi`",
+    "null": "there is none: variables begin with zero",
+    "this": "leave `this.` out",
+})  # fmt: skip
+"""What to write in place of names of other languages."""
 STREAM_WORDS = ("push", "pop", "peek", "print", "println")
 
 
@@ -171,7 +180,8 @@ class Expressions(Arithmetic):
             return ty.COMPLEX
         if expr.name not in self.around.structs:
             known = [*WORDS, "complex", *VECTORS, *self.around.structs]
-            help_line = FOREIGN_TYPES.get(expr.name) or called(expr.name) or closest(expr.name, known)
+            near = called(expr.name) or closest(expr.name, known)
+            help_line = FOREIGN_TYPES.get(expr.name) or near or f"declare it: `struct {expr.name} {{ ... }}`"
             raise self.report.error(
                 "streamit-unknown-type", f"unknown type `{expr.name}`", expr.span, help_line
             )
@@ -328,7 +338,9 @@ class Expressions(Arithmetic):
     def part(self, value: ty.Expr, name: str, span: Span | None) -> ty.Expr:
         """`p.x`."""
         if not isinstance(value.type, ty.Struct):
-            raise self.report.error("streamit-type", f"`{shown(value.type)}` has no parts", span)
+            many = name in ("length", "size") and isinstance(value.type, ty.Vector)
+            help_line = "name what its declaration names: `int[N] a` has `N` items" if many else None
+            raise self.report.error("streamit-type", f"`{shown(value.type)}` has no parts", span, help_line)
         index = value.type.index(name)
         if index is None:
             known = [part for part, _ in value.type.fields]
@@ -375,7 +387,9 @@ class Expressions(Arithmetic):
         if name in ("pi", "PI"):
             return ty.Constant(ty.FLOAT, PI, span=span)
         known = [n for names in self.scopes for n in names] + [*self.around.fields, *self.around.params]
-        help_line = called(name) or closest(name, known)
+        help_line = (
+            called(name) or _OTHERWISE.get(name) or closest(name, known) or f"declare it: `int {name};`"
+        )
         raise self.report.error("streamit-unknown-name", f"unknown name `{name}`", span, help_line)
 
     def unary(self, op: str, inner: c.Expr, span: Span | None) -> ty.Expr:

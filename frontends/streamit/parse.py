@@ -71,9 +71,12 @@ _BEGINNINGS = frozenset({
 """Words with which statements begin, and nothing else that may stand behind an expression."""
 _BRACE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|[{}]', re.DOTALL)
 _STATEMENT = re.compile(r"[A-Za-z_}]")
+_PRINTING = frozenset({"print", "println", "printf"})
 _GIVING = ("push", "print", "println")
 _RATES = ("push", "pop", "peek")
 _RATE = re.compile(r"\b(?:work|prework)\b[^;{}]*\b(?:push|pop|peek)\s+[^,;{}]*\Z")
+_FOR = re.compile(r"\bfor\s*\([^;{}]*\Z")
+_DUPLICATE = re.compile(r"\bduplicate\s*\(\s*\Z")
 _ADDED = re.compile(r"\badd\s+\w+\s*(?:\([^;{}]*\)\s*)?\Z")
 _PORTAL = re.compile(r"portal\s*<\s*\w+\s*>\s*\w+\s*\Z")
 _VECTOR = re.compile(r"\bfloat[234]\b")
@@ -122,10 +125,26 @@ def _explained(found: Diagnostic) -> Diagnostic:
         help_line = _HABITS["work("] if word == "(" else _HABITS["work"]
     elif word == "(" and first in _GIVING:
         help_line = f"`{first}` is a function: write `{first}({last}(...))`"
-    elif last in _RATES and word == "=":
+    elif last in _RATES and word in ("=", ":"):
         help_line = f"a rate stands behind its word: `{last} 1`"
     elif word == "," and _RATE.search(text, max(0, start - 80), start):
         help_line = "rates stand one behind the other: `work pop 1 push 1`"
+    elif first in ("work", "prework") and last in _RATES:
+        help_line = _HABITS["work"]
+    elif word == "<" and first == "add":
+        help_line = (
+            "streams are put together in a `pipeline`, `splitjoin` or `feedbackloop`; a filter has `work`"
+        )
+    elif "else" in (first, last) or (word == "else" and text[:start].rstrip().endswith((";", "}"))):
+        help_line = "this `else` has no `if`: before it stands one statement, or several in `{ }` without `;` behind them"
+    elif word == ">" and text[start - 2 : start] == ">>":
+        help_line = "there is no `>>>`: `>>` keeps the sign, which `(x >> 1) & 0x7FFFFFFF` leaves out"
+    elif word in ("<", "<=", ">", ">=") and _FOR.search(text, max(0, start - 200), start):
+        help_line = "a `for` has two `;`: `for (int i = 0; i < n; i++)`"
+    elif _DUPLICATE.search(text, max(0, start - 80), start):
+        help_line = "`duplicate` gives all branches each item, and has no numbers: `split duplicate;`"
+    elif word == "}" and not _opened(text[:start]):
+        help_line = "one `}` too many: no `{` is open here"
     elif word == "," and _ADDED.search(text, max(0, start - 200), start):
         help_line = "write `add` before each: `add A; add B;`"
     elif word not in _STREAMS and word.lower() in _STREAMS:
@@ -152,16 +171,22 @@ def _explained(found: Diagnostic) -> Diagnostic:
 def _unclosed(found: Diagnostic) -> Diagnostic:
     """An end of the text that comes too soon with the brace that is still open there, the innermost one."""
     text = "" if found.span is None else found.span.source.text
+    opened = _opened(text)
+    if not opened:
+        return found
+    line = text.count("\n", 0, opened[-1]) + 1
+    return evolve(found, help=f"a `}}` is missing: the `{{` in line {line} is not closed")
+
+
+def _opened(text: str) -> list[int]:
+    """Where the braces stand that are still open at the end of a text."""
     opened: list[int] = []
     for sign in _BRACE.finditer(text):
         if sign.group() == "{":
             opened.append(sign.start())
         elif sign.group() == "}" and opened:
             opened.pop()
-    if not opened:
-        return found
-    line = text.count("\n", 0, opened[-1]) + 1
-    return evolve(found, help=f"a `}}` is missing: the `{{` in line {line} is not closed")
+    return opened
 
 
 def included(source: Source) -> tuple[Source, ...]:
@@ -582,7 +607,8 @@ class StreamItBuilder(StmtBuilder):
         block, name, arguments = args
         if not isinstance(block, s.Name):
             message = "only functions of `helper` blocks and handlers are called so, by the names of block or portal"
-            self.report("syntax-unexpected", message, self.span(tree))
+            help_line = "print with `println(x)`" if name in _PRINTING else None
+            self.report("syntax-unexpected", message, self.span(tree), help_line)
             return block
         return c.Call(f"{block.name}.{name}", arguments, span=self.span(tree))
 

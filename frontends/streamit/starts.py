@@ -149,7 +149,8 @@ def starts(
     for loop, wanted, there in work.stopped(firings):
         items = "1 item" if wanted == 1 else f"{wanted} items"
         message = f"this loop stops: its joiner waits for {items} from the loop, and {there or 'none'} will be there"
-        report.warn("streamit-starved", message, loop.span, "put something in: `enqueue 0;`")
+        several = "" if wanted - there == 1 else f", {wanted - there} times"
+        report.warn("streamit-starved", message, loop.span, f"put something in: `enqueue 0;`{several}")
         report.note(f"in `{paths(graph)[id(loop)]}`")
     return found
 
