@@ -33,9 +33,11 @@ from backends.spark.run import POLL, first_said, watched
 from backends.spark.session import REMOTE, see_once, session
 from backends.spark.ways import InParts, RowByRow, apart
 from river.backend import Summary
+from river.checkpoint import stored
 from river.classes import define, evolve, field, frozen
 from river.diagnostics import Diagnostic, Note, Rejected, Severity
 from river.driver import Results, dividing, stamps, wholes
+from river.io.appended import check_added
 from river.io.errors import file_unread, files_unread, missing_file, rows_lost, unreadable, unwritable
 from river.io.folders import Partitions, format_in, is_folder
 from river.io.live import Follow, Live
@@ -104,6 +106,9 @@ def follow(backend: Spark, compiled: Compiled, job: Job) -> Results:
     for name, (folder, *how) in places.outputs.items():
         identity[f"the place of output `{name}`"] = [str(folder), *how]
     assert job.checkpoint is not None  # noqa: S101 - by `_places`
+    if not stored(Path(job.checkpoint.folder)):  # else there may be files of the run, which is not over
+        for name, (folder, kind, by) in places.outputs.items():
+            check_added(name, str(folder), kind, compiled.outputs[name], by, instead="name another folder")
     written = {name: folder for name, (folder, *_) in places.outputs.items()}
     inner = [folder for folder, _, by in places.outputs.values() if by]
     if places.letters is not None:
@@ -115,6 +120,11 @@ def follow(backend: Spark, compiled: Compiled, job: Job) -> Results:
     manifests = Manifests(job.checkpoint, identity, places=written, inner=inner, groups=groups)
     manifests.open()
     try:
+        if manifests.last.epoch < 0:  # files of the run itself, which may be incomplete, are gone
+            for name, (folder, kind, by) in places.outputs.items():
+                check_added(
+                    name, str(folder), kind, compiled.outputs[name], by, instead="name another folder"
+                )
         run = _Run(compiled, job, plan, places, keys, shares, manifests)
         if manifests.complete:
             return run.results(began, again=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from river.diagnostics import Diagnostic, Note, Rejected
 from river.io.errors import unreadable
@@ -22,8 +22,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 
-def check_added(name: str, folder: str, kind: str, type_: Type, by: Sequence[str] = ()) -> None:
-    """Sees that rows of output `name` fit to the files of a folder, which are divided by columns as they will be.
+ELSE: Final = "name another folder; `--mode overwrite` replaces the files"
+
+
+def check_added(
+    name: str, folder: str, kind: str, type_: Type, by: Sequence[str] = (), *, instead: str = ELSE
+) -> None:
+    """Sees that rows of output `name` fit to the files of a folder, which are divided as they will be. `instead`: what to try.
 
     Raises: Rejected("data-folder"); ("data-unreadable") for a file that cannot be read.
     """
@@ -43,8 +48,8 @@ def check_added(name: str, folder: str, kind: str, type_: Type, by: Sequence[str
             raise Rejected([unreadable(str(path), error)]) from error
     if what:
         message = f"output `{name}`: its rows do not fit to the files in `{folder}`: {what}"
-        help_ = "name another folder; `--mode overwrite` replaces the files"
-        raise Rejected([Diagnostic("data-folder", message, notes=(Note(f"such as `{path}`"),), help=help_)])
+        note = Note(f"such as `{path}`")
+        raise Rejected([Diagnostic("data-folder", message, notes=(note,), help=instead)])
 
 
 def unlike(there: Sequence[tuple[str, str]], ours: Sequence[tuple[str, str]]) -> list[str]:
