@@ -21,7 +21,7 @@ from river.io.atomic import AtomicOutput
 from river.io.encode import encoder
 from river.io.errors import unwritable
 from river.io.schema import arrow, arrow_schema, columns, growable, to_batch
-from river.io.sources import RAW, SUFFIXES
+from river.io.sources import RAW, SUFFIXES, is_line
 from river.lang.scope import show
 from river.lang.types import BYTES, STRING, Optional, Record, Type
 
@@ -336,7 +336,7 @@ def open_sink(
         raw.check(type, kind, f"output `{name}`", written=True)
     elif kind not in ("jsonl", "entries"):
         columns(type)
-    if kind == "text" and not scalars.is_scalar(type):
+    if kind == "text" and not is_line(type):
         message = f"output `{name}`: lines of text hold single values, not `{show(type)}`"
         raise Rejected([Diagnostic("data-format", message, help="use csv or jsonl")])
     if isinstance(target, AtomicOutput):
@@ -456,10 +456,11 @@ def quoted(text: str, delimiter: str) -> str:
 
 
 def _plain_lines(type_: Type, label: str) -> Callable[[Sequence[Any]], str]:
-    text = scalars.formatter(type_)
+    ((_, kind),) = columns(type_)
+    text, record = scalars.formatter(kind), isinstance(type_, Record)
 
     def lines(items: Sequence[Any]) -> str:
-        texts = [text(item) for item in items]
+        texts = [text(item[0]) for item in items] if record else [text(item) for item in items]
         for line in texts:
             if "\n" in line or line.endswith("\r"):
                 reason = ValueError("a string with a line end is no line of text")

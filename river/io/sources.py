@@ -298,7 +298,7 @@ def _columns(
     return columnar.read(arrow_schema(wanted.type), lambda _: found, wanted.type, origin, wanted.size)
 
 
-def _is_line(type_: Type) -> bool:
+def is_line(type_: Type) -> bool:
     """Whether a line can say an item: a value, or a record of one."""
     match type_:
         case Record(((_, kind),)):
@@ -340,7 +340,7 @@ def read_text(
         case _ if kind in delimited.KINDS:
             return delimited.open_delimited(lines, type_, origin, kind)
         case "text":
-            if not _is_line(type_):
+            if not is_line(type_):
                 message = f"input `{origin.input}`: lines of text hold single values, not `{show(type_)}`"
                 raise Rejected([Diagnostic("data-format", message, help="use csv or jsonl")])
             reader = delimited.Lines(type_, origin)

@@ -233,6 +233,12 @@ def test_lines_hold_one_line(items: list[str]) -> None:
         assert bytes(got.data) == general(t.STRING, "text", items)
 
 
+def test_a_record_of_one_value_is_a_line() -> None:
+    type_, items = t.Record((("value", t.F64),)), [(0.1,), (-2.0,)]
+    assert encoded(type_, "text", items) == general(type_, "text", items) == b"0.1\n-2.0\n"
+    assert encoder(t.Record((("a", t.I64), ("b", t.I64))), "text") is None
+
+
 def test_parts_of_batches() -> None:
     items = [(i, str(i) * i) for i in range(50)]
     type_ = t.Tuple((t.I64, t.STRING))

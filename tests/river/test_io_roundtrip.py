@@ -164,6 +164,9 @@ def test_written_items_are_read_back(format_: str, case: tuple[t.Type, list[Any]
 def test_lines_of_text_are_read_back(case: tuple[t.Type, list[Any]]) -> None:
     type_, items = case
     same(copy(type_, items, "text"), items)
+    one = t.Record((("value", type_),))
+    records = [(item,) for item in items]
+    same(copy(one, records, "text"), records)
 
 
 @pytest.mark.slow

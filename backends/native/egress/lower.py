@@ -96,6 +96,8 @@ def _items(writer: Writer, type_: t.Type, format_: str, entry: Entry | None) -> 
         match format_:
             case "jsonl":
                 writer.json(type_, cursor, row)
+            case "text" if isinstance(type_, t.Record) and len(type_.fields) == 1:
+                writer.plain(type_.fields[0][1], cursor, row)
             case "text":
                 writer.plain(type_, cursor, row)
             case _ if isinstance(type_, t.Record):
