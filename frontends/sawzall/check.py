@@ -470,6 +470,9 @@ class Checker:
                 return ()
             case a.Declare():
                 return (self.declare(item),)
+            case a.Assign(s.Name(name) as place) if names.known(name) is None and name not in names.hints:
+                hint = f"declare it: `{name}: int = ...;`, or `{name} := ...;`"
+                raise self.report.error("sawzall-unknown-name", f"unknown name `{name}`", place.span, hint)
             case a.Assign(place, value):
                 target = self.place(place)
                 node = exprs.check(value, target.type)

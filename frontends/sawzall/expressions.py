@@ -492,7 +492,7 @@ class Expressions:
             raise self.error("sawzall-arguments", f"`{name}` takes other arguments", span)
         from frontends.sawzall.habits import ELSEWHERE  # few texts need it
 
-        hint = ELSEWHERE.get(name.lower()) or closest(name, known)
+        hint = self.names.hints.get(name) or ELSEWHERE.get(name.lower()) or closest(name, known)
         raise self.error("sawzall-unknown-function", f"unknown function `{name}`", span, hint)
 
     def sorted(

@@ -166,22 +166,7 @@ def type_text(checker: Expressions, type_: t.Type, *, expand: bool = False) -> s
     """A type as `%T` shows it: tuples by their names, if the program gives them one, but for the first with `expand`."""
     if expand and isinstance(type_, Recursive):
         type_ = checker.names.recursive[type_.number]
-    name = None if expand or not isinstance(type_, t.Record) else checker.names.name_of(type_)
-    match type_:
-        case _ if name is not None:
-            return name
-        case t.List(item):
-            return f"array of {type_text(checker, item)}"
-        case t.Map(key, value):
-            return f"map [{type_text(checker, key)}] of {type_text(checker, value)}"
-        case t.Record(fields):
-            named_ = (
-                type_text(checker, inner) if field == f"_{i}" else f"{field}: {type_text(checker, inner)}"
-                for i, (field, inner) in enumerate(fields)
-            )
-            return "{" + ", ".join(named_) + "}"
-        case _:
-            return spelled(type_)
+    return spelled(type_, lambda each: None if expand and each == type_ else checker.names.name_of(each))
 
 
 def formatted(checker: Expressions, part: str, node: z.Expr) -> z.Expr:

@@ -6,6 +6,7 @@ import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from frontends.sawzall.tables import KINDS
 from frontends.sawzall.types import BASIC
 from river.classes import evolve
 from river.diagnostics import Diagnostic, Rejected
@@ -44,6 +45,19 @@ _HABITS: Final = tuple(
             r"\bfor\s*\(\s*\w+\s*$", r"(?:in|of|:)\s+(\w+)\s*\)",
             r"the items of `\1` are met by `for (i: int = 0; i < len(\1); i++)`, its keys by `keys(\1)`, both by `when`",
         ),
+        (rf"{_BEGIN}(\w+)\s+$", rf"({_BASIC}|array|map)\b", r"the type stands behind a colon: `\1: \2 ...;`"),
+        (r"(\w+)\s*:\s*([\w\[\]]+(?:\s+[\w\[\]]+)*)\s*$", r":=", r"write `\1: \2 = ...;`, or `\1 := ...;`"),
+        (rf"\b(\w+)\s*:\s*({'|'.join(KINDS)})\s*$", r"of\b|\[|\(", r"a table is declared `\1: table \2 ...;`"),
+        (r":\s*(?:record|struct|tuple|class)\s*$", r"\{", "a record has no word in front: `{ a: int, b: string }`"),
+        (r"\bthen\s+$", r"\w|\{", "behind `if (...)` stands the statement, without a word between"),
+        (r"\b(?:elif|elseif|elsif)\s*\(.*\)\s*$", r"\w|\{", "write `else if (...)`"),
+        (r"\)\s*$", r"-", "the type of what a function gives stands behind `:`, as in `function(x: int): int`"),
+        (r"\bmap\s*$", r"of\b", "a map has the type `map [string] of int`"),
+        (r"(?:^|[;{}])\s*try\s*$", r"\{", "what has no value is asked for by `def(x)`"),
+        (r"\([^()]*\s*$", r"in\s+(\w+)", r"whether a map has a key is `haskey(\1, k)`"),
+        (r"", r"`[^`\n]*(?:\n|$)", "a text in backquotes ends with one, on the line it begins"),
+        (r"", r"[^\W\x00-\x7f]", "names are made of the letters a to z, digits and `_`"),
+        (r"\bemit\s+\w+(?:\[.*\])?\s*$", r"<\s+-", "`<-` is one sign, without a blank"),
         (rf"\(({_BASIC})\)\s*$", r"[\w(\".]", r"a conversion is written `\1(...)`"),
         (r"(\w+)\s*-$", r">\s*(\w+)", r"a field is written `\1.\2`"),
         (r"\barray\s*$", r"\[", "an array has the type `array of int`"),

@@ -197,6 +197,7 @@ class SawzallBuilder(TypesBuilder, ExprBuilder):
     """`sawzall/grammar.lark`."""
 
     reserved: ClassVar[frozenset[str]] = KEYWORDS
+    shallower: ClassVar[str] = "keep parts of it in variables, or move them into functions of their own"
     behind_a_point: ClassVar[frozenset[str]] = KEYWORDS  # fields of messages may be called so
 
     # -- declarations

@@ -17,7 +17,7 @@ from river.lang.scope import expression as written
 from river.lang.scope import show
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from river.lang import syntax as s
 
@@ -145,24 +145,28 @@ def expression(type_: t.Type) -> s.TypeExpr:
     return written(lowered(type_))
 
 
-def spelled(type_: t.Type) -> str:
-    """The type as Sawzall says it."""
+def spelled(type_: t.Type, name_of: Callable[[t.Record], str | None] = lambda _: None) -> str:
+    """The type as Sawzall says it. `name_of`: the name of a tuple, where it goes by one."""
+
+    def inner(of: t.Type) -> str:
+        return spelled(of, name_of)
+
     match type_:
         case t.List(item):
-            return f"array of {spelled(item)}"
+            return f"array of {inner(item)}"
         case t.Map(key, value):
-            return f"map [{spelled(key)}] of {spelled(value)}"
+            return f"map [{inner(key)}] of {inner(value)}"
         case t.Record(fields):
             named = (
-                spelled(f) if name == f"_{i}" else f"{name}: {spelled(f)}"
-                for i, (name, f) in enumerate(fields)
+                inner(field) if name == f"_{i}" else f"{name}: {inner(field)}"
+                for i, (name, field) in enumerate(fields)
             )
-            return "{" + ", ".join(named) + "}"
-        case t.Optional(inner):
-            return f"{spelled(inner)}?"
+            return name_of(type_) or "{" + ", ".join(named) + "}"
+        case t.Optional(of):
+            return f"{inner(of)}?"
         case t.Function(params, result):
-            given = ", ".join(map(spelled, params))
-            return f"function({given})" + ("" if result is None else f": {spelled(result)}")
+            given = ", ".join(map(inner, params))
+            return f"function({given})" + ("" if result is None else f": {inner(result)}")
         case t.Primitive():
             return _SPELLED.get(type_) or show(type_)
         case _:

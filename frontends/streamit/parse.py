@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from frontends.streamit import syntax as c
 from river.classes import evolve, frozen
@@ -208,6 +208,8 @@ class _Range:
 
 class StreamItBuilder(StmtBuilder):
     """`streamit/grammar.lark`."""
+
+    shallower: ClassVar[str] = "keep parts of it in variables, or move them into functions of their own"
 
     def start(self, tree: Tree[Token], args: Args) -> c.Program:
         return c.Program(

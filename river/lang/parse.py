@@ -42,6 +42,8 @@ class Builder:
 
     reserved: ClassVar[frozenset[str]] = RESERVED
     behind_a_point: ClassVar[frozenset[str]] = BEHIND_A_POINT
+    shallower: ClassVar[str] = "name parts of it by `let`, or move them into a `fn`"
+    """What makes a text less deep."""
     deepening: ClassVar[frozenset[str]] = frozenset()
     """Rules that put children inside of what becomes of those before them: how deep, `deeper` says."""
 
@@ -77,8 +79,7 @@ class Builder:
             node, depth = stack.pop()
             if depth > MAX_DEPTH:
                 message = f"nested deeper than {MAX_DEPTH} levels"
-                help_line = "name parts of it by `let`, or move them into a `fn`"
-                raise Rejected([Diagnostic("syntax-too-deep", message, self.span(node), help=help_line)])
+                raise Rejected([Diagnostic("syntax-too-deep", message, self.span(node), help=self.shallower)])
             order.append(node)
             if node.data in ("binary", "c_binary"):
                 self._balance(node)
