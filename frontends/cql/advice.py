@@ -164,6 +164,38 @@ _SHAPES = (
         r"(\])\s*$",
         "a stream is seen through one window; a second one is of a query: `(select * from s[...]) [...]`",
     ),
+    (r"&", r"&$", "conditions are joined by `and`"),
+    (r"!(?!=)", r"", "the opposite of a condition is written `not c`"),
+    (
+        r"['\w]",
+        r"(?i)[^<>=!](?:[<>=]|<>|!=|<=|>=)[^=<>;]*\|\|[^=<>;]*[=<>]\s*$",
+        "`||` puts texts together: conditions are joined by `or`",
+    ),
+    (r"(?i)where\b", r"(?i)\b(group|having|order|limit)\b[^;()]*$", "`where` stands before `#`"),
+    (r"(?i)group\b", r"(?i)\b(having|order|limit)\b[^;()]*$", "`group by` stands before `#`"),
+    (r"[0-9]", r"\bfrom\b[^;]*\w\s*\[\s*$", "say what it is of: `[range 5 seconds]`, or `[rows 5]`"),
+    (
+        r"(?i)(tumbl|hop|slid)\w*",
+        r"\[\s*$",
+        "windows are `tumble(s, 10 seconds)`, `hop(s, 1 second, 10 seconds)` and `[range 10 seconds slide 1 second]`",
+    ),
+    (r",", r"(?i)\blimit\s+[0-9]+\s*$", "rows are left out by `limit n offset m`"),
+    (r"=", r"(?:^|[;\n])\s*(\w+)\s*$", "a declaration has a colon: `#: select ...;`"),
+    (
+        r"\w",
+        r"(?:^|[;\n])\s*(\w+)\s*:\s*\(\s*\w+\s+$",
+        "columns stand in braces: `#: { ts: int; x: int } stream by ts;`",
+    ),
+    (
+        r"\)",
+        r"(?i)\bbetween\s+\w+\s+(?:preceding|following|row)\s*$",
+        "a frame has two ends: `between unbounded preceding and current row`",
+    ),
+    (
+        r"\*",
+        r"(?i)\bcount\s*\(\s*distinct\s*$",
+        "different rows are counted so: `select count(*) from (select distinct * from s)`",
+    ),
     (r"\w", r"(?i)\b(exists)\s+$", "it asks for the rows of a query: `exists (select * from ...)`"),
     (
         r"(?i)[;)]|or\b|then\b|group\b|$",
@@ -232,7 +264,7 @@ def _plain(found: Diagnostic, span: Span) -> Diagnostic | None:
     for begins, ends, help_line in _SHAPES:
         there, shape = re.match(begins, text[at:]), re.search(ends, before)
         if there is not None and shape is not None:
-            return evolve(found, help=help_line.replace("#", shape[1]))
+            return evolve(found, help=help_line.replace("#", shape[1] if shape.re.groups else "#"))
     if text[at : at + 1] in tuple("+-*/") and re.search(r"(?i):\s*\(\s*select\b[^;]*\)\s*$", before):
         return evolve(
             found,

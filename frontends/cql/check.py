@@ -188,7 +188,7 @@ class _Checker:
         return ()
 
     def with_stamp(self, decl: c.Decl, stamp: s.Expr) -> c.Decl:
-        """The declaration of an input whose time stamp is computed, with a column for that; it is hidden."""
+        """The declaration of an input whose time stamp is computed, with a column for that; it is hidden if it has no name."""
         if decl.query is not None or decl.type is None:
             message = "the time stamp of a query is that of its instants: `by` names its column"
             raise self.report.error("cql-stamp-computed", message, stamp.span, "write `by ts`")
@@ -203,12 +203,12 @@ class _Checker:
                 "say what stands for none: `coalesce(x, 0)`" if isinstance(found.type, t.Optional) else None
             )
             raise self.report.error("cql-stamp-type", message, stamp.span, help_line)
-        name = fresh(STAMP, {name for name, _ in row.fields})
+        name = decl.by or fresh(STAMP, {name for name, _ in row.fields})
         places = {Column(0, each): from_data(s.Member(s.Name("r"), each), kind) for each, kind in row.fields}
         self.computed[decl.name] = s.Lambda(("r",), substitute(found.expr, places), span=stamp.span)
         column = s.FieldType(name, expression(found.type), span=stamp.span)
         whole = evolve(decl.type, fields=(column, *decl.type.fields))
-        return evolve(decl, type=whole, by=name, hidden=True, stamp=None)
+        return evolve(decl, type=whole, by=name, hidden=decl.by is None, stamp=None)
 
     def input(self, decl: c.Decl) -> ty.Input:
         """An input stream or relation."""

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from frontends.cql import syntax as c
 from frontends.sql import syntax as q
 from river.classes import evolve, field, frozen
-from river.il.trees import fresh
+from river.il.trees import fresh, rebuild
 from river.lang import syntax as s
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from river.source import Span
 
@@ -30,6 +30,14 @@ class Watermark:
     """`watermark for column as ...`: the column is the time stamp. How late rows come is said by the command line."""
 
     column: str
+
+
+@frozen
+class Computed(s.Node):
+    """`name as value` among the columns of a table."""
+
+    name: str
+    value: s.Expr
 
 
 @frozen
@@ -68,21 +76,26 @@ def kind_of(words: str) -> str:
     return next(word for word in words.lower().split() if word in ("stream", "relation", "table", "view"))
 
 
-def declared(name: str, kind: str, type_: s.RecordType, stamps: Sequence[str]) -> c.Decl:
+def declared(
+    name: str, kind: str, columns: Sequence[s.FieldType | Computed], stamps: Sequence[str], span: Span
+) -> c.Decl:
     """The declaration of an input: its time stamp is a column that is marked, or called `ts`, else no column of queries.
 
     A table without a mark is there from the beginning.
     """
-    if kind in ("table", "view") and not stamps:
-        return c.Decl(name, type_, "relation", None, None)
-    names = [each.name for each in type_.fields if isinstance(each, s.FieldType)]
-    found = next((each for each in (*stamps, STAMP) if each in (*names, *stamps)), None)
-    rows = "relation" if kind == "relation" else "stream"
-    if found is not None:
-        return c.Decl(name, type_, rows, found, None)
-    column = s.FieldType(STAMP, s.TypeName("int"), span=type_.span)
-    whole = evolve(type_, fields=(column, *type_.fields))
-    return c.Decl(name, whole, rows, STAMP, None, hidden=True)
+    type_ = s.RecordType(tuple(each for each in columns if isinstance(each, s.FieldType)), span=span)
+    names = (*(each.name for each in columns), *stamps)
+    table = kind in ("table", "view") and not stamps
+    found = None if table else next((each for each in (*stamps, STAMP) if each in names), None)
+    rows = "relation" if table or kind == "relation" else "stream"
+    made = [each for each in columns if isinstance(each, Computed)]
+    stamp = next((each.value for each in made if each.name == found), None)
+    rest = tuple(q.Item(each.value, each.name, span=each.span) for each in made if each.name != found)
+    if found is None and not table:
+        column = s.FieldType(STAMP, s.TypeName("int"), span=type_.span)
+        whole = evolve(type_, fields=(column, *type_.fields))
+        return c.Decl(name, whole, rows, STAMP, None, hidden=True, computed=rest)
+    return c.Decl(name, type_, rows, found, None, stamp=stamp, by_span=stamp and stamp.span, computed=rest)
 
 
 def settled(found: Iterable[c.Decl | Insertion]) -> tuple[c.Decl, ...]:
@@ -110,7 +123,35 @@ def settled(found: Iterable[c.Decl | Insertion]) -> tuple[c.Decl, ...]:
             )
         else:
             decls[target] = filled(decls[target], query)
-    return tuple(decls[place] for place in sorted(decls))
+    return tuple(_with_computed([decls[place] for place in sorted(decls)], taken))
+
+
+def _with_computed(decls: Sequence[c.Decl], taken: set[str]) -> Iterator[c.Decl]:
+    """The declarations, with a view behind each input that has columns which are made of others: it is read instead."""
+    views = {
+        decl.name: fresh(f"{decl.name}_rows", taken) for decl in decls if decl.computed and decl.query is None
+    }
+
+    def read(node: s.Node, others: frozenset[str]) -> s.Node:
+        """A part of the text; `others`: names that are queries there."""
+        if isinstance(node, c.Query):
+            others |= {name for name, _ in node.within}
+        match rebuild(node, lambda part: read(part, others)):
+            case q.Source(name, alias) as source if name in views and name not in others:
+                return evolve(source, name=views[name], alias=alias or name)
+            case found:
+                return found
+
+    for decl in decls:
+        yield rebuild(decl, lambda part: read(part, frozenset())) if views else decl
+        if decl.name in views:
+            by = None if decl.hidden else decl.by
+            star = q.Star(without=() if by is None else (by,), span=decl.span)
+            block = q.Select(
+                (star, *decl.computed), (q.Source(decl.name, None, span=decl.span),), span=decl.span
+            )
+            kind = "stream" if decl.kind == "stream" else "query"
+            yield c.Decl(views[decl.name], None, kind, by, c.Query(block, span=decl.span), span=decl.span)
 
 
 def filled(decl: c.Decl, query: c.Query) -> c.Decl:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from river.report import Report
 
 BY_TIME: Final = {
-    "first": "min_by", "earliest_by_offset": "min_by",
-    "last": "max_by", "latest_by_offset": "max_by",
+    "first": "min_by", "first_value": "min_by", "earliest_by_offset": "min_by",
+    "last": "max_by", "last_value": "max_by", "latest_by_offset": "max_by",
 }  # fmt: skip
 """Aggregates of one row, and how they are called with what they are by."""
 

@@ -179,9 +179,7 @@ class _Inline:
         """The body of a function over these operands."""
         name = function.name
         if name in inside:
-            self.report.error(
-                "cql-function", f"`{name}` calls itself", function.span, "write it without that"
-            )
+            self.report.error("cql-function", f"`{name}` calls itself", call.span, "write it without that")
             return s.NoneValue(span=call.span)
         given = self.given(call, function, args)
         if given is None:
@@ -200,4 +198,5 @@ class _Inline:
                     return rebuild(node, rewrite)
 
         body = rewrite(self.written(function.body, (*inside, name)))
-        return q.Stated(cast("s.Expr", body), function.result, f"the result of `{name}`", span=call.span)
+        place = f"the result of `{name}`"
+        return q.Stated(cast("s.Expr", body), function.result, place, name, span=call.span)

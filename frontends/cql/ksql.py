@@ -48,8 +48,8 @@ def windows_said(builder: Builder, text: str, span: Span) -> c.Window:
 
 
 def within_said(builder: Builder, text: str, span: Span) -> tuple[c.Length, c.Length]:
-    """How far before and behind a row of the left side those of the right side may be."""
-    found = [_length(part, span) for part in re.finditer(_PARTS, text)]
+    """How far before and behind a row of the left side those of the right side may be; how long rows are kept is left out."""
+    found = [_length(part, span) for part in re.finditer(_PARTS, text) if part.group(1) is None]
     if len(found) not in (1, 2):
         builder.report("syntax-within-time", "this is no time", span, "write `within 1 hours`")
         found = [c.Length(Fraction(1), span=span)]

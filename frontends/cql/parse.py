@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from frontends.cql import syntax as c
 from frontends.cql.dialects import (
+    Computed,
     Insertion,
     ScriptFile,
     Watermark,
@@ -126,6 +127,8 @@ def _with_lists(builder: SqlBuilder, block: q.Select) -> q.Select:
 class CqlBuilder(SqlBuilder, TypesBuilder):
     """`cql/grammar.lark`."""
 
+    shallower: ClassVar[str] = "name parts of it in a query below it, or move them into a `fn`"
+
     def program(self, tree: Tree[Token], args: Args) -> c.Program:
         whole = with_files(arg for arg in args if isinstance(arg, s.Node))
         decls = settled([each for each in whole if isinstance(each, c.Decl | Insertion)])
@@ -222,16 +225,22 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
         name, type_ = args
         return s.FieldType(str(name), type_, span=self.span(tree))
 
+    def computed_column(self, tree: Tree[Token], args: Args) -> Computed:
+        name, value = args
+        return Computed(str(name), value, span=self.span(tree))
+
+    def table_keys(self, tree: Tree[Token], args: Args) -> None:
+        """What is different in all rows is no matter of what they mean."""
+
     def watermark(self, tree: Tree[Token], args: Args) -> Watermark:
         return Watermark(str(args[0]).split()[2].strip('`"'))
 
     def created(self, tree: Tree[Token], args: Args) -> c.Decl:
         word, name, *parts = args
-        columns = tuple(part for part in parts if isinstance(part, s.FieldType))
+        columns = tuple(part for part in parts if isinstance(part, s.FieldType | Computed))
         stamps = [part.column for part in parts if isinstance(part, Watermark)]
         span = self.span(tree)
-        type_ = s.RecordType(columns, span=span)
-        decl = declared(str(name), kind_of(str(word)), type_, stamps)
+        decl = declared(str(name), kind_of(str(word)), columns, stamps, span)
         return evolve(decl, name_span=self.token_span(name), span=span)
 
     def created_as(self, tree: Tree[Token], args: Args) -> c.Decl:
@@ -439,6 +448,7 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
     def over(self, call: s.Expr, parts: tuple[Any, ...], span: Span) -> s.Expr | q.Over:
         """What is over the rows that `parts` say: keys, order, frame."""
         keys, order, frame = parts
+        call = _when(call)
         name = call.function.lower() if isinstance(call, s.Call) else "?"
         if isinstance(call, s.Call):
             other = numbered(call, keys or (), order or (), frame, span)
@@ -774,6 +784,16 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
             return s.TypeName("string", span=self.span(tree))
         return super().named_type(tree, ["list" if word == "array" else word, *rest])
 
+    def row_field(self, tree: Tree[Token], args: Args) -> s.FieldType:
+        return self.table_column(tree, args)
+
+    def row_type(self, tree: Tree[Token], args: Args) -> s.TypeExpr:
+        name, *fields = args
+        if name.lower() not in ("row", "struct"):
+            message, help_line = f"`{name}` has no fields", "a record is `row<lat float, lon float>`"
+            self.report("syntax-type", message, self.span(tree), help_line)
+        return s.RecordType(tuple(fields), span=self.span(tree))
+
     def sized(self, tree: Tree[Token], args: Args) -> s.TypeExpr:
         name, size = args
         word, span = name.lower(), self.span(tree)
@@ -868,6 +888,19 @@ def _may_aggregate(value: s.Expr) -> bool:
     """Whether a value calls what may be an aggregate of the program's own, which is of the rows of its query."""
     names = (node.function for node in walk(value) if isinstance(node, s.Call))
     return any(not is_known(name.lower()) and name not in OPERATIONS and name not in _CASTS for name in names)
+
+
+def _when(call: s.Expr) -> s.Expr:
+    """An aggregate without `filter`: of the other rows, its first operand is none, which counts nowhere."""
+    match call:
+        case s.Call("filter", (s.Call(name, args) as inner, condition)) if is_known(
+            name.partition(".")[0].lower()
+        ):
+            value = cast("s.Expr", args[0]) if args else s.Int(1, span=call.span)
+            some = s.IfExpr(cast("s.Expr", condition), value, s.NoneValue(), span=call.span)
+            return evolve(inner, args=(some, *args[1:]))
+        case _:
+            return call
 
 
 _CASTS = frozenset({"cast", "try_cast", "extract", "date_trunc", "date_part", "like", "ilike", "json at"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from frontends.sql.syntax import Select, Source
+from frontends.sql.syntax import Item, Select, Source
 from river.classes import field, frozen
 from river.lang import syntax as s
 
@@ -146,7 +146,8 @@ class Decl(s.Node):
     `kind` is stream or relation; or query: a stream, if the text says so or no row ever goes. `name_span`: the name alone.
 
     `inner`: it stands inside of another query, and `flatten` has named it. `hidden`: `*` leaves out its time stamp.
-    `stamp`: what the time stamp of a row is, if it is no column. `file`: where its data are, in a script of STREAM.
+    `stamp`: what the time stamp of a row is, if it is no column. `computed`: columns that are
+    made of others. `file`: where its data are, in a script of STREAM.
     """
 
     name: str
@@ -159,6 +160,7 @@ class Decl(s.Node):
     inner: bool = False
     hidden: bool = False
     stamp: s.Expr | None = None
+    computed: tuple[Item, ...] = ()
     by_span: Span | None = field(default=None, eq=False, repr=False)
     file: str | None = None
 

@@ -155,6 +155,8 @@ class RowExpressions:
                 return choices.chosen(self, self.condition(condition), then, other, expr)
             case s.Member(value, name):
                 return self.member(self.find(value), name, expr)
+            case s.NoneValue() if any(known.span == expr.span for known in self.report.found):
+                raise Failed  # it stands for what is refused
             case s.NoneValue():
                 raise self.report.error(
                     "sql-none",
@@ -307,6 +309,9 @@ _MEANT = {
 """Operations of the operator language that queries call otherwise: how, and what to write."""
 
 
+LENGTH = "a length of time has a unit: `interval '5' minute`, or `n * interval '1' minute`"
+
+
 def _told(found: Diagnostic) -> Diagnostic:
     """What the operator language refuses, in the words of queries."""
     found = evolve(found, message=found.message.replace(show(DATE), "date"))
@@ -316,7 +321,9 @@ def _told(found: Diagnostic) -> Diagnostic:
             r"expected `(int|float|string|bool|time)`, found `(int|float|string|bool|time)`", message
         )
         help_line = f"convert it, as in `cast(x as {wanted[1]})`" if wanted else found.help
-        if wanted and wanted[1] == "bool":
+        if message.startswith(("expected `duration`, found `int`", "expected `duration?`, found `int`")):
+            help_line = LENGTH
+        elif wanted and wanted[1] == "bool":
             help_line = "a condition is a comparison, as in `x <> 0`"
         elif wanted and "string" in wanted.groups():
             help_line = f"{help_line}; texts stand in `'`, as in `'3'`, and are put together by `||`"
@@ -337,7 +344,7 @@ def _told(found: Diagnostic) -> Diagnostic:
         if name == "+":
             help_line += "; texts are put together by `||`"
     elif name in ("+", "-", "*", *_OPERATORS) and "duration" in kinds:
-        help_line = "a length of time has a unit: `interval '5' minute`, or `n * interval '1' minute`"
+        help_line = LENGTH
     elif name in ("+", "-", "*", *_OPERATORS):
         help_line = "both operands are of one type: convert one of them, as in `cast(x as int)`"
     return evolve(found, message=message, help=help_line)

@@ -371,7 +371,10 @@ class SqlBuilder(ExprBuilder):
         return s.Unary("not", self.is_truth(tree, args), span=self.span(tree))
 
     def alike(self, tree: Tree[Token], args: Args) -> s.Expr:
-        return s.Call("alike", (args[0], args[1]), span=self.span(tree))
+        left, right = args
+        if isinstance(right, s.NoneValue):
+            return s.IsNone(left, span=self.span(tree))
+        return s.Call("alike", (left, right), span=self.span(tree))
 
     def distinct_from(self, tree: Tree[Token], args: Args) -> s.Expr:
         return s.Unary("not", self.alike(tree, args), span=self.span(tree))
@@ -412,6 +415,11 @@ class SqlBuilder(ExprBuilder):
                 return evolve(
                     found, args=(s.String(unit, span=span), *rest)
                 )  # no column, whatever is called so
+            case s.Call(name, (s.Name(unit, span=span), value)) if name.lower() in (
+                "date_trunc",
+                "date_part",
+            ):
+                return evolve(found, args=(s.String(unit.lower(), span=span), value))
             case _:
                 return found
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING
 
+from frontends.sql import syntax as q
+from frontends.sql.calls import EXTERN
 from frontends.sql.dates import DATE
 from frontends.sql.days import as_time
 from frontends.sql.select_list import title
@@ -16,7 +18,6 @@ from river.lang import types as t
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from frontends.sql import syntax as q
     from frontends.sql.expressions import RowExpressions
     from river.source import Span
 
@@ -113,6 +114,9 @@ def _fitted(found: Found, type_: t.Type, name: str, item: q.Item, over: RowExpre
 
 def _made_up(expr: s.Expr, place: int) -> Iterator[str]:
     """Names of a column that has none: that of the function, its number, or others."""
-    if isinstance(expr, s.Call) and expr.function.isidentifier():
-        yield expr.function.lower()
+    name = expr.function if isinstance(expr, s.Call | q.Stated) else ""
+    if isinstance(expr, s.Call):
+        name = name.removeprefix(EXTERN).lower()
+    if name.isidentifier():
+        yield name
     yield from (f"column{number}" for number in count(place + 1))

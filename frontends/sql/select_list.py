@@ -123,6 +123,8 @@ def title(expr: s.Expr) -> str | None:
     match expr:
         case s.Name(name) | s.Member(_, name):
             return name
+        case s.Call("filter" | "ordered", (s.Call() as call, *_)):
+            return title(call)
         case s.Call(_, args) if (function := aggregate_of(expr)) is not None:
             if isinstance(expr, q.Folded):
                 function = expr.function

@@ -252,4 +252,6 @@ def _type_of(groups: Groups, function: str, kind: t.Type, expr: s.Call, argument
         case _:
             wanted = "conditions" if function in ("bool_and", "bool_or") else "numbers"
             message = f"`{function}` takes {wanted}, this is `{spelled(argument.type)}`"
-            raise groups.report.error("sql-aggregate-argument", message, expr.span)
+            counted = function in ("sum", "avg") and kind == t.BOOL
+            help_line = "conditions that hold are counted by `count_if(c)`" if counted else None
+            raise groups.report.error("sql-aggregate-argument", message, expr.span, help_line)

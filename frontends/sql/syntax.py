@@ -136,11 +136,12 @@ class Folded(s.Call):
 
 @frozen
 class Stated(s.Node):
-    """A value that is said to be of a type. `place`: what it is, for people."""
+    """A value that is said to be of a type. `place`: what it is, for people; `function`: of which it is the result."""
 
     value: s.Expr
     type: s.TypeExpr
     place: str
+    function: str = ""
 
 
 @frozen

@@ -100,6 +100,24 @@ def test_streams(query: str, same: str) -> None:
             "select k, min_by(a, ts) as f, max_by(a, ts) as l, max_by(q, ts) as o from s[range 2] group by k",
         ),
         (
+            "select k, first_value(a) as f, last_value(q) as o from s#time(3 sec) group by k",
+            "select k, min_by(a, ts) as f, max_by(q, ts) as o from s[range 2] group by k",
+        ),
+        (
+            "select x.a, y.a as b from s as x join s y within 1 second grace period 5 seconds on x.k = y.k",
+            "select x.a, y.a as b from s[range 1] x join s[range 1] y on x.k = y.k",
+        ),
+        (
+            "select a, count(*) filter (where q > 1) over (partition by k) as n from s",
+            "select a, count(case when q > 1 then 1 end) over (partition by k) as n from s",
+        ),
+        (
+            "select max(a) filter (where q > 1) over (order by ts) as m from s",
+            "select max(case when q > 1 then a end) over (order by ts) as m from s",
+        ),
+        ("select a from s where q is not distinct from null", "select a from s where q is null"),
+        ("select a from s where q is distinct from null", "select a from s where q is not null"),
+        (
             "select k, first(a order by q desc) as f, last(a order by a, ts) as l from s group by k",
             "select k, max_by(a, q) as f, max_by(a, (a, ts)) as l from s group by k",
         ),
@@ -214,6 +232,10 @@ def test_windows(query: str, same: str) -> None:
         ("select s.a, s.a as b, s.a from s, r", "a b column3"),
         ("select *, a, k as l from s", "ts a k q column5 l"),
         ("select count(*), a, count(*), a from s group by a", "count a column3 column4"),
+        (
+            "select k, count(*) filter (where a > 1), sum(a) filter (where q > 1), array_agg(a order by ts) from s group by k",
+            "k count sum_a array_agg_a",
+        ),
         (
             "select s.k, t.k, s_k, t.a from s as t, (select k, n as s_k from r) as s where t.a in (select n from r)",
             "s_k_1 t_k s_k a",

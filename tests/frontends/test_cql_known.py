@@ -125,6 +125,7 @@ ROWS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("relation", "select n, c from s lateral view explode(split(k, 'b')) l as c",
          "select n, c from s, unnest(split(k, 'b')) as c"),
     ),
+    "Flink cost as price * qty": (),
     "Flink, ksqlDB create table S": (("stream", "select k from s", "select s.k from s"),),
     "Flink, ksqlDB create table T": (("stream", "select k from s", "select s.k from s"),),
     "Flink row_number": (("relation",
@@ -237,6 +238,28 @@ def test_a_watermark_says_what_the_time_stamp_is() -> None:
     q: select k from o;"""
     found = river.compile(text, lang="cql").run({"o": [("a", BEGIN)]}, backend="reference")
     assert found["q"].to_pylist() == [{"at": BEGIN, "k": "a"}]
+
+
+def test_a_table_as_flink_writes_it() -> None:
+    text = """
+    SET 'table.exec.state.ttl' = '1 h';
+    CREATE TEMPORARY TABLE o (
+      id BIGINT NOT NULL COMMENT 'which', millis BIGINT METADATA FROM 'timestamp' VIRTUAL, price DOUBLE,
+      place ROW<lat DOUBLE, city STRING>, parts ARRAY<ROW<n INT>>,
+      cost AS price * 2, `at` AS TO_TIMESTAMP_LTZ(millis, 3) COMMENT 'when',
+      PRIMARY KEY (id) NOT ENFORCED, WATERMARK FOR `at` AS `at` - INTERVAL '1' SECOND) WITH ('connector' = 'kafka');
+    a: select id, cost, o.place.city, cardinality(parts) as n from o where o.cost > 1.0;
+    output b: select window_end, sum(cost) as cost from table(tumble(table o, descriptor(`at`), interval '1' minute))
+       group by window_start, window_end;
+    create view v as select x.id, y.cost from o as x join o as y on x.id = y.id;
+    c: with o as (select 1 as cost from b) select cost from o;"""
+    row = {"id": 7, "millis": 1000, "price": 2.5, "place": {"lat": 0.5, "city": "X"}, "parts": [{"n": 1}]}
+    last = {**row, "millis": 60_000, "price": 0.5}
+    found = river.compile(text, lang="cql").run({"o": [row, last]}, backend="reference")
+    assert [list(each.values())[1:] for each in found["a"].to_pylist()] == [[7, 5.0, "X", 1]]
+    assert [each["cost"] for each in found["b"].to_pylist()] == [5.0]
+    assert [each["cost"] for each in found["c"].to_pylist()] == [1]
+    assert sorted(each["cost"] for each in found["v"].to_pylist()) == [1.0, 1.0, 5.0, 5.0]
 
 
 def test_a_script_of_stream() -> None:

@@ -692,8 +692,8 @@ FRONTENDS: Final = (
         "last-is-first",
         "the last value by time is the first one",
         "frontends/cql/in_time.py",
-        '"last": "max_by", "latest',
-        '"last": "min_by", "latest',
+        '"last": "max_by", "last_value',
+        '"last": "min_by", "last_value',
         "tests/frontends/test_cql_engines.py::test_windows",
     ),
     Mutant(
