@@ -85,7 +85,7 @@ def check(program: c.Program) -> ty.Program:
         TYPES, ChainMap(*(cast("dict[str, s.Fn]", each) for each in (functions, called, scope().fns)))
     )
     return _Checker(
-        flat(with_tables(in_time(inlined(program, known, report), report), report)),
+        flat(in_time(with_tables(inlined(program, known, report), report), report)),
         report,
         known,
         functions,

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from frontends.cql import syntax as c
 from frontends.sql import syntax as q
@@ -23,6 +23,10 @@ STAMP = "ts"
 
 ALONE = "query"
 """What a query without a name is called."""
+
+
+TOLD = "told"
+"""What `create stream s as select ...` makes, until it is known what the names in it are."""
 
 
 @frozen
@@ -73,7 +77,14 @@ def with_files(found: Iterable[s.Node]) -> list[s.Node]:
 
 def kind_of(words: str) -> str:
     """What `create or replace stream` and its like make: the last word that says it."""
-    return next(word for word in words.lower().split() if word in ("stream", "relation", "table", "view"))
+    found = next(word for word in words.lower().split() if word in _KINDS)
+    return _KINDS[found]
+
+
+_KINDS: Final = {
+    **{word: word for word in ("stream", "relation", "table", "view")}, "source": "stream", "schema": "stream",
+}  # fmt: skip
+"""What is declared, by the words of the engines."""
 
 
 def declared(
@@ -123,7 +134,38 @@ def settled(found: Iterable[c.Decl | Insertion]) -> tuple[c.Decl, ...]:
             )
         else:
             decls[target] = filled(decls[target], query)
-    return tuple(_with_computed([decls[place] for place in sorted(decls)], taken))
+    return tuple(_with_computed(_told([decls[place] for place in sorted(decls)]), taken))
+
+
+def _told(decls: Sequence[c.Decl]) -> list[c.Decl]:
+    """The declarations; `create stream s as select ...` of a stream joined with relations is of each row as they are then."""
+    kinds = {decl.name: "stream" if decl.kind == TOLD else decl.kind for decl in decls}
+    kinds |= {decl.name: "relation" for decl in decls if _grouped(decl)}
+
+    def told(decl: c.Decl) -> c.Decl:
+        match decl.query:
+            case c.Query(q.Select(sources=(first, *others), group=()) as block, None) as query if (
+                others
+                and kinds.get(first.name) == "stream"
+                and all(kinds.get(each.name) == "relation" for each in others)
+                and all(type(each) is q.Source for each in (first, *others))
+                and all(each.joining is None or each.joining.kind in ("inner", "left") for each in others)
+            ):
+                now = c.Windowed(first.name, first.alias, None, c.Now(span=first.span), span=first.span)
+                query = evolve(query, select=evolve(block, sources=(now, *others)), operator="rstream")
+            case query:
+                pass
+        return evolve(decl, kind="stream", query=query)
+
+    return [told(decl) if decl.kind == TOLD else decl for decl in decls]
+
+
+def _grouped(decl: c.Decl) -> bool:
+    match decl:
+        case c.Decl(kind="query", query=c.Query(q.Select(group=(_, *_)), None)):
+            return True
+        case _:
+            return False
 
 
 def _with_computed(decls: Sequence[c.Decl], taken: set[str]) -> Iterator[c.Decl]:

@@ -1,6 +1,7 @@
 """Windows that a text groups by, `group by tumble(ts, interval '1' minute), k`, become windows as tables.
 
-That is how Flink wrote them first. `tumble_start`, `tumble_end`, and the same of `hop` and `session`, are the ends of the window.
+That is how Flink wrote them first. `tumble_start`, `tumble_end`, and the same of `hop` and `session`, are the ends of the window,
+`tumble_rowtime` its last instant.
 The sessions are those of each value of the other columns that are grouped by.
 """
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from river.report import Report
 
 ENDS = {"start": ty.START, "end": ty.END}
+PARTS = {**ENDS, "rowtime": "window_time"}
 
 
 def with_tables(program: c.Program, report: Report) -> c.Program:
@@ -63,7 +65,7 @@ def _block(block: q.Select, report: Report) -> q.Select:
     def rewrite(node: s.Node) -> s.Node:
         match node:
             case s.Call(function, args) if args == call.args and function.lower().startswith(f"{name}_"):
-                column = ENDS.get(function.lower().removeprefix(f"{name}_"))
+                column = PARTS.get(function.lower().removeprefix(f"{name}_"))
                 return node if column is None else s.Name(column, span=node.span)
             case _:
                 return rebuild(node, rewrite)

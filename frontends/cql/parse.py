@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from frontends.cql import syntax as c
 from frontends.cql.dialects import (
+    TOLD,
     Computed,
     Insertion,
     ScriptFile,
@@ -216,6 +217,12 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
             span=self.span(tree),
         )
 
+    def annotated(self, tree: Tree[Token], args: Args) -> c.Decl:
+        """`@name('v') select ...;`, as Esper names a statement."""
+        word, query = args
+        name = re.split("['\"]", word)[1]
+        return c.Decl(name, None, "query", None, query, name_span=self.token_span(word), span=self.span(tree))
+
     def asked_columns(self, tree: Tree[Token], args: Args) -> c.Decl:
         """`name(a, b): select ...;`, as the paper writes views."""
         output, name, columns, query = args
@@ -246,7 +253,7 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
     def created_as(self, tree: Tree[Token], args: Args) -> c.Decl:
         word, name, columns, query = args
         query = query if columns is None else evolve(query, columns=columns)
-        kind = "stream" if kind_of(str(word)) == "stream" else "query"
+        kind = TOLD if kind_of(str(word)) == "stream" else "query"
         where = self.token_span(name)
         return c.Decl(str(name), None, kind, None, query, name_span=where, span=self.span(tree))
 

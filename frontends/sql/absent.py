@@ -50,6 +50,7 @@ ABSENT = {
         ("row_number", "rank", "dense_rank"),
         "what it is over stands behind it: `row_number() over (order by ts)`",
     ),
+    "window": "write `from tumble(s, 10 minutes) group by window_start, window_end`",
     "dayofweek": "engines count in two ways: `extract(isodow from t)` is 1 on Mondays, `extract(dow from t)` 0 on Sundays",
     "regexp": "it is called `regexp_like(s, 'pattern')`",
     "now": "time is that of the rows: use the time stamp",

@@ -22,12 +22,13 @@ AGGREGATES: Mapping[str, tuple[str, int]] = MappingProxyType(
         "regr_count": ("regr_count", 2),
         "mean": ("avg", 1), "every": ("bool_and", 1), "any_value": ("min", 1), "variance": ("var_samp", 1),
         "stddev": ("stddev_samp", 1), "quantile_cont": ("quantile", 2), "percentile_cont": ("quantile", 2),
-        "approx_percentile": ("quantile", 2), "quantile_disc": ("disc", 2), "percentile_disc": ("disc", 2),
+        **{f"approx_{name}": ("quantile", 2) for name in ("percentile", "quantile")}, "percentile_approx": ("quantile", 2),
+        "quantile_disc": ("disc", 2), "percentile_disc": ("disc", 2),
         "percentile_disc desc": ("disc_down", 2),
         "arg_min": ("min_by", 2), "arg_max": ("max_by", 2), "listagg": ("string_agg", 2), "count_if": ("count_if", 1),
         "countif": ("count_if", 1), "first_value": ("first", 1), "last_value": ("last", 1), "std": ("stddev_samp", 1),
         "first": ("first", 1), "last": ("last", 1), "array_agg": ("array_agg", 1), "collect_list": ("array_agg", 1),
-        "collect": ("array_agg", 1),
+        "collect": ("array_agg", 1), "list": ("array_agg", 1),
     }
 )  # fmt: skip
 """Aggregates by each of their names: the name that they have from then on, and how many operands they take."""

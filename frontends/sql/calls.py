@@ -81,8 +81,9 @@ def _refuse(over: RowExpressions, function: str, expr: s.Call) -> None:
     if name == "in":
         message = "what `in` asks for stands in parentheses"
         raise over.report.error("sql-in", message, expr.span, "write `x in (1, 2)`")
-    if name == "filter":
-        raise over.report.error("sql-filter", "only aggregates have a `filter`", expr.span)
+    if name in ("filter", "ordered"):
+        clause = "filter" if name == "filter" else "order by"
+        raise over.report.error("sql-filter", f"only aggregates have `{clause}`", expr.span)
 
 
 def _from_table(

@@ -21,23 +21,23 @@ def called(over: RowExpressions, name: str, args: tuple[s.Expr, ...], expr: s.Ca
         case "cast", (s.NoneValue(), s.String(kind)):
             return _none(over, kind, expr)
         case "cast", (value, s.String(kind)):
-            return _to_type(over, over.find(value), kind, expr)
+            return to_type(over, over.find(value), kind, expr)
         case "try_cast", (value, s.String(kind)):
             return _tried(over, over.find(value), kind, expr)
         case "date" | "to_date", (value,):
-            return _to_type(over, over.find(value), "date", expr)
+            return to_type(over, over.find(value), "date", expr)
         case _:
             return None
 
 
-def _to_type(over: RowExpressions, value: Found, kind: str, expr: s.Call) -> Found:
+def to_type(over: RowExpressions, value: Found, kind: str, expr: s.Expr) -> Found:
     """`cast(x as kind)`."""
     if kind.lower() == "date":
-        return value if strip(value.type) == DATE else days.as_date(over, _to_type(over, value, "time", expr))
+        return value if strip(value.type) == DATE else days.as_date(over, to_type(over, value, "time", expr))
     if strip(value.type) == DATE:
         value = texts.as_text(over, value) if type_named(kind) == t.STRING else days.as_time(over, value)
     if kind.lower() in ("numeric", "decimal"):  # without sizes: as exact as it is
-        return value if isinstance(strip(value.type), t.Decimal) else _to_type(over, value, "float", expr)
+        return value if isinstance(strip(value.type), t.Decimal) else to_type(over, value, "float", expr)
     type_ = type_named(kind)
     if type_ is None:
         message = f"`{kind}` is no type that `cast` knows"
@@ -77,5 +77,5 @@ def _none(over: RowExpressions, kind: str, expr: s.Call) -> Found:
     """`cast(null as kind)`."""
     of_times = kind.lower() == "date" or type_named(kind) == t.TIME
     zero = Found(s.Call("time", (s.Int(0),)), t.TIME) if of_times else Found(s.Int(0), t.I64)
-    value = _to_type(over, zero, kind, expr)
+    value = to_type(over, zero, kind, expr)
     return over.typed(s.IfExpr(s.Bool(value=True), s.NoneValue(), value.expr, span=expr.span))

@@ -315,6 +315,9 @@ LENGTH = "a length of time has a unit: `interval '5' minute`, or `n * interval '
 def _told(found: Diagnostic) -> Diagnostic:
     """What the operator language refuses, in the words of queries."""
     found = evolve(found, message=found.message.replace(show(DATE), "date"))
+    if found.code == "lang-literal-range":
+        help_line = "a number with a point is a `float` or `decimal`"
+        return evolve(found, message=re.sub(r"\b[if]64\b", _spelled, found.message), help=help_line)
     if found.code == "lang-type-mismatch":
         message = re.sub(r"\b[if]64\b", _spelled, found.message)
         wanted = re.match(

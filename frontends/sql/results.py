@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from frontends.sql import syntax as q
 from frontends.sql.calls import EXTERN
+from frontends.sql.casts import to_type
 from frontends.sql.dates import DATE
 from frontends.sql.days import as_time
 from frontends.sql.select_list import title
@@ -107,6 +108,12 @@ def _fitted(found: Found, type_: t.Type, name: str, item: q.Item, over: RowExpre
         own = strip(made.type)
         if isinstance(own, t.Decimal) and own.scale <= wanted.scale:
             return as_decimal(made, wanted)
+        if isinstance(kind, t.Decimal) or kind in t.FLOATS:
+            message = f"`{name}` has {wanted.scale} digits behind the point: this `{spelled(found.type)}` is rounded"
+            over.report.warn(
+                "sql-truncates", message, span, f"declare `{name}` as `{spelled(kind)}` to keep them"
+            )
+            return to_type(over, found, f"decimal({wanted.precision},{wanted.scale})", item.value)
     message = f"`{name}` is declared as `{spelled(type_)}`, this is `{spelled(found.type)}`"
     help_line = "write `cast(... as date)`" if (kind, wanted) == (t.TIME, DATE) else None
     raise over.report.error("sql-column-type", message, span, help_line)

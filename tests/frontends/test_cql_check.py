@@ -542,6 +542,7 @@ def test_casts_to_decimals_have_functions_of_their_own() -> None:
         ("greatest(a, k)", "`greatest` does not apply to `int`, `string`", "all operands are of one type"),
         ("interval '5' minute + a", "`+` does not apply to `duration`, `int`", "a length of time has a unit"),
         ("a + true", "`+` does not apply to `int`, `bool`", "both operands are of one type"),
+        ("9223372036854775808", "9223372036854775808 is out of the range of `int`", "`float` or `decimal`"),
         ("regexp_like(k, '(')", "this is no pattern: missing `)` at position 1", "RE2's syntax"),
     ],
 )

@@ -76,9 +76,15 @@ def test_decimals_of_different_types_meet(query: str, told: list[str]) -> None:
     assert rows(f"v: relation = {query};") == told
 
 
-def test_a_declared_decimal_may_be_wider_but_not_lose_digits() -> None:
+def test_into_a_declared_decimal_a_number_is_rounded_as_it_is_told() -> None:
     assert rows("v: {x: decimal(12,4)} relation = select d as x from t;") == ["1.2500", "-99.9900"]
     assert rows("v: {x: decimal(12,4)} relation = select ts as x from t;") == ["1.0000", "2.0000"]
+    for value in ("d", "0.908 * ts", "e / 2.0"):
+        text = f"v: {{x: decimal(12,1)?}} relation = select {value} as x from t"
+        (warning,) = river.compile(f"{HEAD}{text};", lang="cql").warnings
+        assert (warning.code, warning.span and warning.span.text) == ("sql-truncates", f"{value} as x")
+        cast = f"v: relation = select cast({value} as decimal(12,1)) as x from t"
+        assert rows(f"{text};") == rows(f"{cast};")
     with pytest.raises(Rejected) as found:
-        rows("v: {x: decimal(12,1)} relation = select d as x from t;")
-    assert [each.code for each in found.value.diagnostics] == ["sql-column-type"]
+        rows("v: {x: decimal(3,1)} relation = select d * 1000 as x from t;")
+    assert [each.code for each in found.value.diagnostics] == ["trap-decimal-precision"]

@@ -115,6 +115,14 @@ def test_streams(query: str, same: str) -> None:
             "select max(a) filter (where q > 1) over (order by ts) as m from s",
             "select max(case when q > 1 then a end) over (order by ts) as m from s",
         ),
+        (
+            "select k, count(*) filter (q > 1) as n, list(a order by ts) as l, approx_quantile(a, 0.5) as m from s group by k",
+            "select k, count(*) filter (where q > 1) as n, array_agg(a order by ts) as l, median(a) as m from s group by k",
+        ),
+        (
+            "select tumble_rowtime(ts, interval '4' second) as t, sum(a) as n from s group by tumble(ts, interval '4' second)",
+            "select window_time as t, sum(a) as n from tumble(s, 4) group by window_time, window_start, window_end",
+        ),
         ("select a from s where q is not distinct from null", "select a from s where q is null"),
         ("select a from s where q is distinct from null", "select a from s where q is not null"),
         (

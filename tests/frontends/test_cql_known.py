@@ -243,6 +243,7 @@ def test_a_watermark_says_what_the_time_stamp_is() -> None:
 def test_a_table_as_flink_writes_it() -> None:
     text = """
     SET 'table.exec.state.ttl' = '1 h';
+    DROP TABLE IF EXISTS o;
     CREATE TEMPORARY TABLE o (
       id BIGINT NOT NULL COMMENT 'which', millis BIGINT METADATA FROM 'timestamp' VIRTUAL, price DOUBLE,
       place ROW<lat DOUBLE, city STRING>, parts ARRAY<ROW<n INT>>,
@@ -260,6 +261,38 @@ def test_a_table_as_flink_writes_it() -> None:
     assert [each["cost"] for each in found["b"].to_pylist()] == [5.0]
     assert [each["cost"] for each in found["c"].to_pylist()] == [1]
     assert sorted(each["cost"] for each in found["v"].to_pylist()) == [1.0, 1.0, 5.0, 5.0]
+
+
+def test_a_script_of_ksqldb() -> None:
+    """A stream is joined with a table as it is when a row comes."""
+    text = """
+    SET 'auto.offset.reset' = 'earliest';
+    CREATE STREAM clicks (k VARCHAR KEY, url VARCHAR) WITH (KAFKA_TOPIC='clicks', VALUE_FORMAT='JSON');
+    CREATE TABLE users (k VARCHAR PRIMARY KEY, name VARCHAR) WITH (KAFKA_TOPIC='users', VALUE_FORMAT='AVRO');
+    CREATE TABLE many AS SELECT k, COUNT(*) AS n FROM clicks GROUP BY k EMIT CHANGES;
+    CREATE STREAM named WITH (KAFKA_TOPIC='named') AS
+      SELECT c.k AS k, u.name, m.n, c.url FROM clicks c LEFT JOIN users u ON c.k = u.k JOIN many m ON m.k = c.k
+      PARTITION BY k EMIT CHANGES;
+    SELECT * FROM named WHERE n > 1;"""
+    data = {"clicks": [(1, "a", "/"), (2, "b", "/x"), (5, "a", "/y")], "users": [("a", "Ann")]}
+    found = river.compile(text, lang="cql").run(data, backend="reference")
+    assert [tuple(row.values()) for row in found["query"].to_pylist()] == [(5, "a", "Ann", 2, "/y")]
+
+
+def test_a_script_of_esper() -> None:
+    text = """
+    create schema Tick (symbol string, price double);
+    @name('mean') select symbol, avg(price) as mean from Tick#length(2) group by symbol;"""
+    found = river.compile(text, lang="cql").run({"Tick": [(1, "A", 2.5), (2, "A", 3.5)]}, backend="reference")
+    assert [row["mean"] for row in found["mean"].to_pylist()] == [2.5, 2.5, 3.0]
+
+
+def test_a_source_as_materialize_and_risingwave_write_it() -> None:
+    text = """
+    create source s (ts timestamptz, v double precision) with (connector='kafka') format plain encode json;
+    create materialized view m as select max(v) as v from s;"""
+    found = river.compile(text, lang="cql").run({"s": [(BEGIN, 2.5)]}, backend="reference")
+    assert [row["v"] for row in found["m"].to_pylist()] == [2.5]
 
 
 def test_a_script_of_stream() -> None:
