@@ -327,7 +327,7 @@ class _Run:
     def _session(self) -> AbstractContextManager[Session]:
         """That of the streams, or one of our own."""
         for frame in self.places.streams.values():
-            see_once(frame.sparkSession)
+            see_once(frame.sparkSession, given=True)
             return nullcontext(frame.sparkSession)
         return session(self.plan.workers, self.job.options.settings)
 

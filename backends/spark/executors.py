@@ -42,8 +42,8 @@ _PYTHON: Final = "Error from python worker:"
 """Behind this line Spark quotes what a Python has said."""
 
 
-def see(session: Any, *, remote: bool = False) -> None:
-    """Looks at one executor; `remote`: of a server of Spark Connect.
+def see(session: Any, *, remote: bool = False, given: bool = False) -> None:
+    """Looks at one executor; `remote`: of a server of Spark Connect; `given`: of a session that the caller has made.
 
     Raises: Rejected("spark-no-river") if its Python cannot run programs of this River.
     """
@@ -54,8 +54,8 @@ def see(session: Any, *, remote: bool = False) -> None:
         ((text,),) = session.range(0, 1, 1, 1).select(told("id")).collect()
     except Exception as error:
         message = "the executors of Spark cannot run Python as River needs it"
-        raise Rejected([_cannot(message, _ways(remote=remote), _last(error))]) from error
-    _judge(text, _ways(remote=remote))
+        raise Rejected([_cannot(message, _ways(remote=remote, given=given), _last(error))]) from error
+    _judge(text, _ways(remote=remote, given=given))
 
 
 def _by_value() -> None:
@@ -138,8 +138,10 @@ def _judge(text: str, ways: str) -> None:
         raise Rejected([_cannot(message, ways)])
 
 
-def _ways(*, remote: bool) -> str:
-    """How the executors of a run get a Python that has River; `remote`: of a server of Spark Connect."""
+def _ways(*, remote: bool, given: bool) -> str:
+    """How executors get a Python that has River; see `see`."""
+    if given:
+        return SAY_SESSION
     return f"{SAY}, or send it along: {SEND_CONNECT if remote else '`river submit`'}"
 
 

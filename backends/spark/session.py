@@ -103,15 +103,15 @@ def session(workers: int, settings: Mapping[str, str], *, chunks: bool = True) -
             found.stop()  # elsewhere `stop` would end Spark itself, which stays for the next run
 
 
-def see_once(found: Session, *, remote: bool = False) -> None:
-    """Looks at the executors of a session once for each application of Spark; `remote`: of a server of Spark Connect.
+def see_once(found: Session, *, remote: bool = False, given: bool = False) -> None:
+    """Looks at the executors of a session once for each application of Spark; see `see`.
 
     Raises: Rejected("spark-no-river").
     """
     context = getattr(found, "_sc", None)  # a client of Spark Connect has none
     name = None if context is None else context.applicationId
     if (remote or not runs_here(found)) and name not in _SEEN:
-        _beside(lambda: see(found, remote=remote), 0)
+        _beside(lambda: see(found, remote=remote, given=given), 0)
         _SEEN.update(() if name is None else (name,))
 
 

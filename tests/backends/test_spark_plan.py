@@ -23,7 +23,7 @@ pytest.importorskip("pandas", reason="the extra `spark` is not installed")
 from py4j.protocol import Py4JError
 
 from backends.spark import BACKEND as SPARK
-from backends.spark import executors, java, look, session
+from backends.spark import executors, java, kernels, look, session
 from backends.spark.plan import plan
 from river.backend import Options
 from river.cli import main
@@ -432,6 +432,21 @@ def test_executors_that_cannot_run_river(
     assert found.message.startswith(message)
     assert [each.message for each in found.notes] == ([] if note is None else [note])
     assert "spark.pyspark.python" in (found.help or "")
+
+
+def test_what_a_plan_carries_says_that_there_is_no_river(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it is unpacked, before it is called: nothing of River is asked for by name, but by a function that is sent."""
+    from pyspark import cloudpickle
+
+    sent = cloudpickle.dumps(executors.carried(None, kernels.whole))
+    assert cloudpickle.loads(sent) is kernels.whole
+    assert b"backends.spark.executors" not in sent
+    monkeypatch.setattr(executors, "_release", lambda: "0.0")
+    sent = cloudpickle.dumps(executors.carried(None, kernels.whole))
+    with pytest.raises(
+        RuntimeError, match=r"error\[spark-no-river\].*and the plan is of 0\.0\n.*addArtifacts"
+    ):
+        cloudpickle.loads(sent)
 
 
 def test_another_python_of_threads_is_looked_at(tmp_path: Path) -> None:
