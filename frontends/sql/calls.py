@@ -80,7 +80,9 @@ def _refuse(over: RowExpressions, function: str, expr: s.Call) -> None:
         raise over.report.error("sql-aggregate-argument", message, expr.span, help_line)
     if name == "in":
         message = "what `in` asks for stands in parentheses"
-        raise over.report.error("sql-in", message, expr.span, "write `x in (1, 2)`")
+        raise over.report.error(
+            "sql-in", message, expr.span, "write `x in (1, 2)`, or `x = any(xs)` of a list"
+        )
     if name in ("filter", "ordered"):
         clause = "filter" if name == "filter" else "order by"
         raise over.report.error("sql-filter", f"only aggregates have `{clause}`", expr.span)

@@ -16,7 +16,7 @@ from frontends.sql.results import Declared
 from frontends.sql.sources import Sources
 from frontends.sql.values import spelled
 from river.classes import define, evolve
-from river.il.trees import children, fresh
+from river.il.trees import children, fresh, walk
 from river.lang import syntax as s
 from river.lang import types as t
 from river.report import Failed, Report
@@ -105,11 +105,24 @@ class _Select:
             if self.sources.outer
             else [c for i in range(len(self.sources.own)) for c in self.sources.matched(i)]
         )
+        self.named_below()
         if self.block.where is not None:
             for conjunct in conjuncts(self.block.where):
                 with self.report.recover():
                     found.append(self.sources.over_rows("in `where`").condition(conjunct))
         return tuple(found)
+
+    def named_below(self) -> None:
+        """Refuses a name of the select list in `where`, which comes before it."""
+        names = {item.name for item in self.block.items if isinstance(item, q.Item)}
+        known = {name for row in self.sources.rows for name, _ in row.fields}
+        for node in walk(self.block.where) if self.block.where is not None else ():
+            if isinstance(node, s.Name) and node.name in names - known:
+                message = f"`{node.name}` is a name of the select list, which `where` comes before"
+                help_line = (
+                    "write out what it is, or ask of a query below: `from (select ...) as t where ...`"
+                )
+                raise self.report.error("sql-unknown-column", message, node.span, help_line)
 
     def plain(
         self, items: tuple[q.Item, ...], declared: Declared, conditions: tuple[s.Expr, ...]

@@ -443,7 +443,7 @@ def diagnostics(expression: str) -> list[Diagnostic]:
         ("i->>'a'", "sql-function-operands", "fields of records are read by their path: `x.user.id`"),
         ("3 = any(k)", "sql-function-operands",
          "of a query it is `x in (select ...)`, of values `x in (1, 2)`, of a text `contains(s, part)`"),
-        ("i in k", "sql-in", "write `x in (1, 2)`"),
+        ("i in k", "sql-in", "write `x in (1, 2)`, or `x = any(xs)` of a list"),
         ("length(k) filter (where b)", "sql-filter", None),
         ("k is true", "sql-condition", None),
         ("k like 'a!' escape '!'", "sql-like", None),
