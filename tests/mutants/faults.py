@@ -697,6 +697,22 @@ FRONTENDS: Final = (
         "tests/frontends/test_cql_engines.py::test_windows",
     ),
     Mutant(
+        "filter-of-all-over",
+        "an aggregate over other rows takes also those that its `filter` leaves out",
+        "frontends/cql/parse.py",
+        'some = s.IfExpr(cast("s.Expr", condition), value, s.NoneValue(), span=call.span)',
+        "some = value",
+        "tests/frontends/test_cql_engines.py::test_windows",
+    ),
+    Mutant(
+        "joined-with-all-before",
+        "a stream that is made of one and of tables tells all rows so far again",
+        "frontends/cql/dialects.py",
+        "c.Now(span=first.span)",
+        "c.Unbounded(span=first.span)",
+        "tests/frontends/test_cql_known.py::test_a_script_of_ksqldb",
+    ),
+    Mutant(
         "within-swapped",
         "what `within` says of the rows before a row is taken for those behind it",
         "frontends/cql/parse.py",
