@@ -376,9 +376,6 @@ class _Elaborator:
             message = "a splitjoin needs `split` and `join`"
             help_line = "`split duplicate;` or `split roundrobin;` before its branches, `join roundrobin;` behind them"
             raise self.report.error("streamit-parts", message, top.stream.span, help_line)
-        if len(top.made) > WIDEST:
-            message = f"a splitjoin has more than {WIDEST:,} branches"
-            raise self.report.error("streamit-too-many", message, top.stream.span)
         input_ = self.common(top, [part.input for part in top.made], "take")
         output = self.common(top, [part.output for part in top.made], "give")
         split: tuple[int, ...] | None = (0,) * len(top.made)
@@ -388,6 +385,11 @@ class _Elaborator:
         if top.join is not None:
             join = self.weights(top, "join", gives, top.join.span)
         assert join is not None  # noqa: S101 - only `split` may be duplicate
+        for word, ends, weights in (("split", takes, split or ()), ("join", gives, join)):
+            some = [weight for weight, has in zip(weights, ends, strict=False) if has]
+            if len(some) > WIDEST and 0 in some:
+                message = f"a splitjoin has more than {WIDEST:,} branches, and a weight of its `{word}` is 0"
+                raise self.report.error("streamit-too-many", message, top.stream.span)
         return ty.SplitJoin(top.stream.name, input_, output, split, tuple(top.made), join, span=top.span)
 
     def common(self, top: _Open, types: Sequence[t.Type], verb: str) -> t.Type:

@@ -20,7 +20,7 @@ from frontends.streamit.translate import message_type
 from frontends.streamit.windows import windowed
 from river.classes import define, evolve, field
 from river.il import program as p
-from river.il.standard import GROUP, WIDE
+from river.il.standard import GROUP, LARGEST, WIDE
 from river.il.trees import fresh, rebuild
 from river.lang import syntax as s
 from river.lang import types as t
@@ -369,8 +369,7 @@ class _Lowering:
         if into and taken is not None:
             item = expression(graph.input)
             if graph.split is None:
-                splitter = self.instance("duplicate", "std.duplicate", span, T=item, n=s.Int(len(into)))
-                self.use(into, splitter, (taken,), span)
+                self.duplicate(into, taken, item, span)
             else:
                 weights = [w for w, queue in zip(graph.split, ins, strict=True) if queue is not None]
                 self.splitter(into, weights, taken, item, span)
@@ -386,6 +385,18 @@ class _Lowering:
         for i, part in enumerate(graph.parts[count:]):
             for does, other in zip(leaves(graph.parts[i % count]), leaves(part), strict=True):
                 self.others.setdefault(id(does), []).extend((id(other), *self.others.get(id(other), ())))
+
+    def duplicate(self, into: Sequence[str], taken: str, item: s.TypeExpr, span: Span | None) -> None:
+        """A duplicate to queues; more of them than one may have are those of others."""
+        groups = [into[i : i + LARGEST] for i in range(0, len(into), LARGEST)]
+        ends = (
+            into if len(groups) == 1 else [self.queue() if len(group) > 1 else group[0] for group in groups]
+        )
+        duplicate = self.instance("duplicate", "std.duplicate", span, T=item, n=s.Int(len(ends)))
+        self.use(ends, duplicate, (taken,), span)
+        for end, group in zip(ends, groups, strict=False) if ends is not into else ():
+            if len(group) > 1:
+                self.duplicate(group, end, item, span)
 
     def splitter(
         self, into: Sequence[str], weights: Sequence[int], taken: str, item: s.TypeExpr, span: Span | None

@@ -378,7 +378,7 @@ WRONG = [
         "P",
         (
             f"{ONE} int->int splitjoin P {{ split duplicate; for (int i = 0; i < 1025; i++) "
-            f"add One; join roundrobin; }}"
+            f"add One; join roundrobin(0{', 1' * 1024}); }}"
         ),
     ),
     ("streamit-endless", None, f"{ONE} int->int pipeline P {{ while (true) {{ }} add One; }}"),

@@ -535,6 +535,23 @@ def test_wide_splitters_and_joiners_stand_in_trees() -> None:
     assert max(widths) <= 16
 
 
+@pytest.mark.parametrize("split", ["duplicate", "roundrobin"])
+def test_a_splitjoin_may_have_more_branches_than_one_operator_has_queues(
+    split: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("frontends.streamit.lower.LARGEST", 4)
+    monkeypatch.setattr("frontends.streamit.elaborate.WIDEST", 4)
+    text = f"""int->int splitjoin Main {{
+      split {split};
+      for (int i = 0; i < 9; i++) add int->int filter {{ work pop 1 push 1 {{ push(pop() * (i + 1)); }} }}
+      join roundrobin;
+    }}"""
+    items = [7] if split == "duplicate" else [7] * 9
+    assert output(text, items) == [7 * (i + 1) for i in range(9)]
+    if split == "duplicate":
+        assert "n = 3" in river.compile(text, lang="streamit").text
+
+
 def test_phases_are_functions() -> None:
     text = """
     int->int filter Main {
