@@ -113,6 +113,8 @@ class _Named:
     monotonic: bool
     closed: tuple[tuple[str, int], ...] = ()
     hidden: str | None = None
+    stamps: frozenset[str] = frozenset()
+    """Columns of a stream that say the instant of each row, too."""
 
 
 @define
@@ -371,7 +373,13 @@ class _Checker:
         stays = monotonic and operator != "rstream"
         told = tuple(closed.columns(sources, relation).items()) if stays else ()
         self.named[decl.name] = _Named(
-            kind, row, stamp.name, monotonic or kind == "stream", told, decl.by if decl.hidden else None
+            kind,
+            row,
+            stamp.name,
+            monotonic or kind == "stream",
+            told,
+            decl.by if decl.hidden else None,
+            self.stamps_of(sources, relation) if kind == "stream" and operator == "istream" else frozenset(),
         )
         found = ty.Query(sources, relation, _OPERATORS[operator], span=query.span)
         return ty.View(decl.name, kind, row, stamp, found, output, span=decl.name_span)
@@ -491,6 +499,28 @@ class _Checker:
         first = next(stamps, STAMP)
         return row, ty.Stamp(first if first not in taken else fresh("tau", taken), column=False)
 
+    def stamps_of(self, sources: tuple[ty.Source, ...], relation: r.Relation) -> frozenset[str]:
+        """The columns of what comes that are time stamps of a source as they are."""
+        seen = [
+            evolve(each, closed=tuple((name, 0) for name in self.columns_of_time(each))) for each in sources
+        ]
+        return frozenset(name for name, behind in closed.columns(seen, relation).items() if behind == 0)
+
+    def columns_of_time(self, source: ty.Source) -> frozenset[str]:
+        """The columns of a source that say at which instant its rows have come."""
+        found = self.named[source.name]
+        at_once = isinstance(source.window, ty.Unbounded) or (
+            isinstance(source.window, ty.Range) and not source.window.slide
+        )
+        if found.kind != "stream" or not at_once:
+            return frozenset()
+        own = (
+            {found.stamp}
+            if found.stamp is not None and found.row.field(found.stamp) is not None
+            else set[str]()
+        )
+        return found.stamps | own
+
     # -- sources and windows
 
     def source(self, source: q.Source) -> ty.Source:
@@ -514,7 +544,11 @@ class _Checker:
             }:
                 view = ty.Buckets(1, 1, span=window.span)
             with self.report.recover():  # the columns of a refused window are known all the same
-                view = windows.seen(window, found.row, found.stamp or STAMP, self.clock, self.report)
+                named = window.stamp if isinstance(window, c.WindowTable | c.Now) else None
+                stamp = (
+                    named.name if named is not None and named.name in found.stamps else found.stamp or STAMP
+                )
+                view = windows.seen(window, found.row, stamp, self.clock, self.report)
         row = windows.shown(found.row, view, self.tau)
         told = found.closed if isinstance(view, ty.Unbounded) else windows.closed(view)
         return ty.Source(source.name, source.label, row, view, told, span=source.span)

@@ -263,6 +263,22 @@ def test_a_table_as_flink_writes_it() -> None:
     assert sorted(each["cost"] for each in found["v"].to_pylist()) == [1.0, 1.0, 5.0, 5.0]
 
 
+def test_windows_go_by_a_time_stamp_that_is_selected() -> None:
+    """It is a column of what a view tells; one that is computed is none."""
+    text = """
+    create table n (kind int, x int, at timestamp(3), watermark for at as at) with ('connector' = 'kafka');
+    create view ones as select x, at as seen, at + interval '1' minute as later from n where kind = 1;
+    create view more as select o.x, o.seen from ones as o where x > 0;
+    v: select window_end, sum(x) as x from table(tumble(table more, descriptor(seen), interval '1' minute))
+       group by window_start, window_end;"""
+    data = {"n": [(1, 5, at(0)), (2, 6, at(10)), (1, 7, at(59)), (1, 0, at(60)), (1, 1, at(130))]}
+    found = river.compile(text, lang="cql").run(data, backend="reference")
+    assert [(row["window_end"], row["x"]) for row in found["v"].to_pylist()] == [(at(60), 12)]
+    for wrong in ("ones, descriptor(later)", "(select x from n), descriptor(x)"):
+        with pytest.raises(Rejected):
+            river.compile(text.replace("more, descriptor(seen)", wrong), lang="cql")
+
+
 def test_a_script_of_ksqldb() -> None:
     """A stream is joined with a table as it is when a row comes."""
     text = """
