@@ -6,6 +6,8 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
+from river.lang import memory
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
@@ -19,7 +21,7 @@ class Aside(Generic[Result]):
         self._made: Result | None = None
         self._failure: BaseException | None = None
         self._over = threading.Event()
-        threading.Thread(target=self._run, args=(make,), name=name).start()
+        memory.start(threading.Thread(target=self._run, args=(make,), name=name))
 
     def _run(self, make: Callable[[], Result]) -> None:
         try:
@@ -59,7 +61,7 @@ class Ahead(Generic[Result]):
             if self._working or not self._wanted():
                 return
             self._working = True
-        threading.Thread(target=self._work, name=self._name).start()
+        memory.start(threading.Thread(target=self._work, name=self._name))
 
     def _wanted(self) -> bool:
         return not self._over and len(self._there) < self._most

@@ -36,6 +36,7 @@ from river.driver import Reading
 from river.garbage import seldom
 from river.il.combined import with_results
 from river.io.batches import ItemSource
+from river.lang import memory
 from river.lang.evaluate import Trap
 from river.platform import here
 
@@ -172,7 +173,7 @@ class Engine:
         ]
         try:
             for thread in threads:
-                thread.start()
+                memory.start(thread)
             self._watch()
         finally:
             dispatcher.stop()

@@ -15,7 +15,7 @@ from backends.native.batch import Batch
 from backends.native.contract import ARENA_SIZE, BASE, Reason
 from backends.native.layout import Unsupported, is_plain, register, size_align
 from backends.native.tiers import unless_abandoned
-from river.lang import typed
+from river.lang import memory, typed
 from river.lang import types as t
 from river.lang.evaluate import Trap, evaluate_const
 from river.lang.evaluate.patience import ending
@@ -187,7 +187,7 @@ def _fired(native: NativeOperator, asked: Batch) -> Fired:
         target=lambda: found.append(native.fire("item.0", asked.addresses, 0, 1)), name="constant"
     )
     check = ending()
-    thread.start()
+    memory.start(thread)
     try:
         while thread.is_alive():
             thread.join(_PATIENCE)

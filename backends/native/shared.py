@@ -23,6 +23,7 @@ from backends.native.jit import OPTIMISATION, QUICK, Code, host, linked, machine
 from backends.native.tiers import Order, Tier, job
 from river.classes import define, evolve, frozen
 from river.diagnostics import InternalError
+from river.lang import memory
 from river.lang.tables import fingerprint
 
 if TYPE_CHECKING:
@@ -286,7 +287,7 @@ def side_by_side(make: Callable[[Job], Result], jobs: Sequence[Job], workers: in
 
     threads = [Thread(target=copy_context().run, args=(work,), name="compile") for _ in range(workers)]
     for thread in threads:
-        thread.start()
+        memory.start(thread)
     try:
         for thread in threads:
             thread.join()

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, Final
 from backends.native.apart import ANOTHER, Order, begin, ended
 from backends.native.jit import QUICK
 from river.classes import define, field
+from river.lang import memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -229,7 +230,7 @@ class Improver:
         if not worth:
             return
         self.thread = Thread(target=self._work, args=(max(worth, key=_ran),), name="improve")
-        self.thread.start()
+        memory.start(self.thread)
 
     def _work(self, tier: Tier) -> None:
         job.failures = self.stopped

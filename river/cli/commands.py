@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shlex
 from contextlib import redirect_stdout
@@ -64,13 +65,18 @@ def main(argv: list[str], stdin: TextIO, stdout: TextIO, stderr: TextIO, *, alon
         status = signals.ended(stderr)
         if status is not None:
             return status
-        if isinstance(error, RuntimeError) and "can't start new thread" in str(
-            error
-        ):  # no memory for its stack
+        if _wants_memory(error):
             say(streams, [exhausted()])
             return USER_ERROR
         return _internal(streams, error)
     return OK
+
+
+def _wants_memory(error: Exception) -> bool:
+    """Whether the system says that there is no memory: to open a file, or for the stack of a thread."""
+    if isinstance(error, OSError):
+        return error.errno == errno.ENOMEM
+    return isinstance(error, RuntimeError) and "can't start new thread" in str(error)
 
 
 def _usage_help(error: click.UsageError) -> str:

@@ -165,6 +165,12 @@ def run_(streams: Streams, asked: Asked, **given: Any) -> None:
       river run sorted.cql --in s=s.csv --out result=s.csv --in-place
       river run q.cql --in s=s.parquet --backend spark --spark-master spark://host:7077
     """  # noqa: D301
+    from river.io.suffixes import ARROW
+
+    if any(each.lower().endswith(ARROW) for each in (*given["ins"], *given["outs"])):
+        from river.io.preload import preload
+
+        preload()
     from river import plugins
     from river.classes import evolve
     from river.cli.leaving import at_once

@@ -50,7 +50,8 @@ def _placed(
 def _of_lines(target: object, stated: str | None) -> bool:
     """Whether the lines of what is given as an input of lines are its items; `stated`: the format, if one is."""
     from river.io.live import Follow
-    from river.io.sources import STREAMED, SUFFIXES
+    from river.io.sources import STREAMED
+    from river.io.suffixes import SUFFIXES
 
     if stated is not None or target is None:
         return stated == "text"
@@ -63,7 +64,7 @@ def _of_lines(target: object, stated: str | None) -> bool:
 
 def _written_plainly(target: object, stated: str | None) -> bool:
     """Whether what a program prints goes to a file of text, or to one whose name tells no format."""
-    from river.io.sources import SUFFIXES
+    from river.io.suffixes import SUFFIXES
 
     if stated is not None or not isinstance(target, str | os.PathLike) or target == "-":
         return stated == "text"
@@ -73,7 +74,8 @@ def _written_plainly(target: object, stated: str | None) -> bool:
 
 def _raw(target: object) -> bool:
     """Whether a name tells a raw file, or nothing."""
-    from river.io.sources import RAW, SUFFIXES
+    from river.io.sources import RAW
+    from river.io.suffixes import SUFFIXES
 
     if not isinstance(target, str | os.PathLike) or target == "-":
         return False

@@ -16,6 +16,7 @@ from river.io.jsonlines import mismatch
 from river.io.pieces import pieces
 from river.io.schema import arrow, columns, decode, refusal, to_batch
 from river.io.validate import validate
+from river.lang import memory
 from river.lang.types import Record, Type
 from river.platform import here
 
@@ -181,6 +182,8 @@ def _readable(origin: Origin) -> Generator[None]:
     try:
         yield
     except (arrow().ArrowException, OSError, MemoryError, UnicodeDecodeError) as error:
+        if isinstance(error, MemoryError) and memory.limited() is not None:
+            raise
         help_ = None
         if getattr(error, "errno", None) is None:  # else the system has said why
             help_ = "it may be damaged or cut off: make it again, or try another reader of such data on it"
@@ -243,7 +246,8 @@ def parquet(
             )
             schema = opened.schema_arrow
 
-    several = here().cores > 1
+    # Not where memory is limited: if a thread gets none to begin, the library goes on with what is no longer there.
+    several = here().cores > 1 and memory.limited() is None
     groups = _shared(opened.num_row_groups, share)
     least, width = _at_once(opened.metadata)
 

@@ -26,7 +26,7 @@ from river.classes import define, field
 from river.diagnostics import Diagnostic, Note, Rejected
 from river.io.atomic import AtomicOutput, settle_folder
 from river.io.errors import unwritable
-from river.io.sources import SUFFIXES
+from river.io.suffixes import SUFFIXES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

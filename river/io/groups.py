@@ -15,6 +15,7 @@ from river.io import scalars
 from river.io.footers import MAGIC, Footer
 from river.io.schema import arrow, arrow_schema, columns
 from river.io.sinks import GROUP, ColumnarSink
+from river.lang import memory
 from river.lang.types import UNIT, Optional, Type
 from river.platform import here
 
@@ -45,7 +46,7 @@ class ParquetSink(ColumnarSink):
         self._rows = self._bytes = 0  # of the batches
         self._options: Mapping[str, Any] | None = None
         self._encoding: deque[Aside[Any]] = deque()
-        self._cores = here().cores
+        self._cores = here().cores if memory.limited() is None else 1  # each group takes some
         self._footer = Footer()
         self._at = 0
 
@@ -108,6 +109,7 @@ class ParquetSink(ColumnarSink):
         self._write(self._footer.text())
 
 
+@memory.lifted()
 def _encoded(schema: Any, table: Any, options: Mapping[str, Any]) -> Any:
     """A file of one group of rows, or of none. Where batches end has no part in how pages are cut."""
     out = arrow().BufferOutputStream()

@@ -26,6 +26,7 @@ from functools import cache
 from importlib import import_module
 from itertools import accumulate, pairwise
 from math import isnan
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
 from river.classes import define, frozen
@@ -69,29 +70,48 @@ def arrow(module: str = "") -> Any:
     What it brings ends the process where it gets no memory to begin.
     """
     name = f"pyarrow.{module}" if module else "pyarrow"
-    if not _numpy.hidden or "numpy" in sys.modules:
+    if not _missing.hidden:
         return import_module(name)
-    sys.modules["numpy"] = None  # pyright: ignore[reportArgumentType] - so an import of it fails, as where it is not installed
+    hidden = {each: stands for each, stands in _HIDDEN.items() if each not in sys.modules}
+    sys.modules.update(hidden)  # pyright: ignore[reportCallIssue, reportArgumentType] - to import None fails
     try:
         return import_module(name)
     finally:
-        del sys.modules["numpy"]
+        for each in hidden:
+            del sys.modules[each]
+
+
+def _no_ssl() -> Any:
+    """What pyarrow asks `ssl` when it begins: who vouches for other machines. Nobody."""
+    nobody = SimpleNamespace(cafile=None, capath=None)
+    return SimpleNamespace(get_default_verify_paths=lambda: nobody)
+
+
+_HIDDEN: Final[dict[str, Any]] = {
+    "numpy": None,
+    "pyarrow._azurefs": None,
+    "pyarrow._gcsfs": None,
+    "pyarrow._hdfs": None,
+    "pyarrow._s3fs": None,
+    "ssl": _no_ssl(),
+}
+"""What pyarrow can do without, and what stands there meanwhile."""
 
 
 @define
-class _Numpy:
+class _Missing:
     hidden: bool = False
 
 
-_numpy: Final = _Numpy()
+_missing: Final = _Missing()
 
 
 def without_numpy() -> None:
-    """Has pyarrow imported as where numpy is not installed: numpy takes four fifths of its import.
+    """Has pyarrow imported as where numpy is not installed, nor what knows other machines: that takes most of its import.
 
-    For a process in which nobody wants arrays of numpy of Arrow data, or these of arrays.
+    For a process in which nobody wants arrays of numpy of Arrow data, or these of arrays, nor file systems of pyarrow.
     """
-    _numpy.hidden = True
+    _missing.hidden = True
 
 
 @cache

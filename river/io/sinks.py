@@ -21,7 +21,9 @@ from river.io.atomic import AtomicOutput
 from river.io.encode import encoder
 from river.io.errors import unwritable
 from river.io.schema import arrow, arrow_schema, columns, growable, to_batch
-from river.io.sources import RAW, SUFFIXES, is_line
+from river.io.sources import RAW, is_line
+from river.io.suffixes import SUFFIXES
+from river.lang import memory
 from river.lang.scope import show
 from river.lang.types import BYTES, STRING, Optional, Record, Type
 
@@ -275,6 +277,8 @@ class ColumnarSink(Scoped):
             raise
         except (OSError, arrow().ArrowException) as error:
             self.abort()
+            if isinstance(error, MemoryError) and memory.limited() is not None:
+                raise
             raise Rejected([unwritable(self._output.label, error)]) from error
 
     def close(self) -> None:

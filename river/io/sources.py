@@ -21,6 +21,7 @@ from river.io.batches import Batch, FileInput, ItemSource, Origin, RegularFile, 
 from river.io.errors import STOP, OnError, Refusals, missing_file, unreadable
 from river.io.scalars import is_scalar
 from river.io.schema import arrow, arrow_schema
+from river.io.suffixes import SUFFIXES
 from river.lang.scope import show
 from river.lang.types import BYTES, Record, Type
 
@@ -28,22 +29,6 @@ if TYPE_CHECKING:
     from river.io.columnar import Tables
     from river.io.several import Files, Folders
 
-SUFFIXES: Final = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".txt": "text",
-    ".log": "text",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".parquet": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-    ".arrows": "arrow",
-    ".raw": "raw",
-    ".bin": "raw",
-    ".wav": "wav",
-}
 FORMATS: Final = (*delimited.KINDS, "text", "lines", "jsonl", "parquet", "arrow", "raw", "bits", "wav")
 RAW: Final = ("raw", "bits")
 PACKED: Final = {".gz": "gzip", ".zst": "zstd"}

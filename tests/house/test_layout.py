@@ -138,7 +138,7 @@ _PARQUET = (
 def test_only_a_process_that_ends_with_its_command_has_arrow_without_numpy(
     tmp_path: Path, code: str, numpy: bool
 ) -> None:
-    """It is most of what importing pyarrow takes. Whoever else is in the process may want arrays of its data."""
+    """It is most of what importing pyarrow takes, with what knows other machines. Who else is in the process may want it."""
     (tmp_path / "functions.py").write_text("def one():\n    return 1\n")
     (tmp_path / "big.cql").write_text(
         "s: { ts: int; n: int; name: string } stream by ts;\n"
@@ -146,13 +146,30 @@ def test_only_a_process_that_ends_with_its_command_has_arrow_without_numpy(
     )
     rows = {"ts": [1, 2, 3], "n": [1, 2, 3], "name": ["a", "b", "c"]}
     parquet.write_table(pa.table(rows), tmp_path / "s.parquet")
-    found = python(f"{_PARQUET}import river.cli\n{code}\nprint('numpy' in sys.modules)", cwd=tmp_path)
-    assert found.split() == [str(numpy)]
+    names = ("numpy", "pyarrow._s3fs", "ssl")
+    found = python(
+        f"{_PARQUET}import river.cli\n{code}\nprint(*(name in sys.modules for name in {names}))", cwd=tmp_path
+    )
+    assert found.split() == [str(numpy)] * len(names)
     assert parquet.read_table(tmp_path / "big.parquet").to_pydict() == {
         "ts": [2, 3],
         "n": [2, 3],
         "name": ["b", "c"],
     }
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="it is done on Linux only")
+@pytest.mark.parametrize(("before", "loaded"), [("", True), ("import pyarrow; ", False)])
+def test_libraries_are_loaded_before_python_wants_them(before: str, loaded: bool) -> None:
+    code = (
+        f"import sys, threading\nfrom river.io import preload\n{before}"
+        "from river.classes import evolve\nfrom river.platform import here\n"
+        "preload.here = lambda: evolve(here(), cores=2)\npreload.preload()\n"
+        "found = [each for each in threading.enumerate() if each.name == 'river-libraries']\n"
+        "for each in found:\n    each.join()\n"
+        "print(bool(found), 'libarrow.so' in open('/proc/self/maps').read())"
+    )
+    assert python(code).split() == [str(loaded), "True"]
 
 
 def test_numbered_texts_are_taken_without_what_computes_on_arrow_data() -> None:

@@ -3291,6 +3291,14 @@ BLOCKS: Final = (
         "tests/river/test_io_rows.py::test_first_rows_may_be_decoded_before_they_are_asked_for[some]",
     ),
     Mutant(
+        "libraries-that-wait-for-python",
+        "the libraries below pyarrow are not loaded before Python imports it",
+        "river/io/preload.py",
+        "    if libraries:\n",
+        "    if not libraries:\n",
+        "tests/house/test_layout.py::test_libraries_are_loaded_before_python_wants_them[-True]",
+    ),
+    Mutant(
         "spare-tables-without-room",
         "tables that are filled again grow step by step to what all had before them",
         "backends/native/batch.py",

@@ -8,7 +8,9 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from river import compile as river_compile
 from river.diagnostics import Rejected
@@ -145,7 +147,34 @@ MADE = """if True:
 """
 
 
-@pytest.mark.parametrize("made", ["bytearray(1 << 40)", 'raise RuntimeError("can\'t start new thread")'])
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="who limits is Linux")
+@pytest.mark.parametrize("size", ["150M", "300M"])
+def test_arrow_data_that_need_more_memory_are_told(folder: Path, size: str) -> None:
+    """Libraries and threads that get no memory end the process, or have it wait for ever."""
+    rows = pa.table({"ts": range(1_500_000), "x": range(1_500_000)})
+    parquet.write_table(rows, folder / "s.parquet", compression="none", use_dictionary=False)
+    (folder / "all.cql").write_text(
+        "s: { ts: int; x: int } stream by ts;\no: stream = select * from s where x >= 0;\n"
+    )
+    argv = ("run", "all.cql", "--in", "s=s.parquet", "--out", "o=o.parquet", "-q", "--memory", size)
+    status, out, err = river(folder, *argv)
+    if status:
+        assert (status, out) == (1, "")
+        assert "error[run-memory]" in err or "error[trap-arena-limit]" in err
+        assert not (folder / "o.parquet").exists()
+    else:
+        assert parquet.read_metadata(folder / "o.parquet").num_rows == len(rows)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "bytearray(1 << 40)",
+        'raise RuntimeError("can\'t start new thread")',
+        "raise OSError(12, 'Cannot allocate memory', 'river')",
+    ],
+)
 def test_memory_that_is_used_up_is_told(folder: Path, made: str) -> None:
     status, _, err = river(folder, "compile", "loop.river", "--memory", "1G", script=MADE.format(made))
     assert status == 1

@@ -16,7 +16,8 @@ from river.io.errors import unreadable
 from river.io.live.control import TCP, UNIX
 from river.io.live.inbox import Arriving
 from river.io.several import hidden
-from river.io.sources import PACKED, STREAMED, SUFFIXES, format_of
+from river.io.sources import PACKED, STREAMED, format_of
+from river.io.suffixes import SUFFIXES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
