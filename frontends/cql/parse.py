@@ -795,11 +795,7 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
         return self.table_column(tree, args)
 
     def row_type(self, tree: Tree[Token], args: Args) -> s.TypeExpr:
-        name, *fields = args
-        if name.lower() not in ("row", "struct"):
-            message, help_line = f"`{name}` has no fields", "a record is `row<lat float, lon float>`"
-            self.report("syntax-type", message, self.span(tree), help_line)
-        return s.RecordType(tuple(fields), span=self.span(tree))
+        return s.RecordType(tuple(args), span=self.span(tree))
 
     def sized(self, tree: Tree[Token], args: Args) -> s.TypeExpr:
         name, size = args
