@@ -3311,7 +3311,7 @@ BLOCKS: Final = (
         "integers that hardly repeat are written to Parquet files as they are",
         "river/io/groups.py",
         "        elif whole:\n",
-        "        elif not whole:\n",
+        "        elif whole and name in numbered:\n",
         "tests/river/test_io_groups.py::test_the_first_rows_say_how_columns_are_written",
     ),
     Mutant(
