@@ -61,7 +61,11 @@ class Ahead(Generic[Result]):
             if self._working or not self._wanted():
                 return
             self._working = True
-        memory.start(threading.Thread(target=self._work, name=self._name))
+        try:
+            memory.start(threading.Thread(target=self._work, name=self._name))
+        except BaseException:  # there is none, for whose end nobody has to wait
+            self._working = False
+            raise
 
     def _wanted(self) -> bool:
         return not self._over and len(self._there) < self._most

@@ -272,10 +272,9 @@ class Parallel(Operate, Divided):
         port.fill(1)
         if not port.run:
             return None
+        # All parts of what waits are of one size, rather than as large as one may be, and a rest.
         parts = -(-port.run // portion(self._part, self._fired, self._spent, self._slice))
-        batch, start, stop = port.next(
-            -(-port.run // parts)
-        )  # as large as those that follow, not all that may be and a rest
+        batch, start, stop = port.next(-(-port.run // parts))
         port.pop(stop - start)
         (handler,) = self.machine.operator.items
         return Firings(f"item.{handler.port}", batch.addresses, start, stop, batch)

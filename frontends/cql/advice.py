@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from river.classes import evolve
 from river.diagnostics import closest
@@ -235,6 +235,10 @@ _SHAPES = (
 """What stands there and before it, and what is written instead, in which `#` is a part of what stands before."""
 
 
+NEAR: Final = 2_000
+"""Characters before a mistake that are looked at for a shape: to search long texts can take the square of their length."""
+
+
 def _plain(found: Diagnostic, span: Span) -> Diagnostic | None:
     """A text that does not end, a `;` that is left out, and forms that look like declarations."""
     text, at = span.source.text, span.start
@@ -261,8 +265,9 @@ def _plain(found: Diagnostic, span: Span) -> Diagnostic | None:
     if re.search(r"(?:^|;)\s*(\w+)\s*\(\s*\w+\s+$", before):
         columns = "columns are declared by `s: { ts: int; speed: int } stream by ts;`, or `create stream s (ts int, speed int);`"
         return evolve(found, help=columns)
+    near = before[-NEAR:]
     for begins, ends, help_line in _SHAPES:
-        there, shape = re.match(begins, text[at:]), re.search(ends, before)
+        there, shape = re.match(begins, text[at:]), re.search(ends, near)
         if there is not None and shape is not None:
             return evolve(found, help=help_line.replace("#", shape[1] if shape.re.groups else "#"))
     if text[at : at + 1] in tuple("+-*/") and re.search(r"(?i):\s*\(\s*select\b[^;]*\)\s*$", before):

@@ -78,3 +78,15 @@ def test_as_many_as_are_wanted_are_made_before_the_first_is_taken():
     assert more.wait(60)
     begun.end()
     assert made == [0, 1, 2, 3]
+
+
+def test_who_gets_no_thread_does_not_wait_for_it(monkeypatch: pytest.MonkeyPatch):
+    def none(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    values = iter([1, 2, 3])
+    found = ahead(lambda: next(values, None), "test")
+    assert next(found) == 1
+    monkeypatch.setattr("river.aside.memory.start", none)
+    with pytest.raises(RuntimeError, match="thread"):
+        list(found)
