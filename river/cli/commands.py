@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import shlex
 from contextlib import redirect_stdout
@@ -58,25 +57,17 @@ def main(argv: list[str], stdin: TextIO, stdout: TextIO, stderr: TextIO, *, alon
         return INTERRUPTED if status is None else status
     except BrokenPipeError:  # who read our output has had enough (`river run ... | head`): nothing is wrong
         return UNREAD
-    except MemoryError:
-        say(streams, [exhausted()])
-        return USER_ERROR
     except Exception as error:  # noqa: BLE001 - the last line of defence: people get words, not a traceback
         status = signals.ended(stderr)
         if status is not None:
             return status
-        if _wants_memory(error):
+        from river.lang import memory
+
+        if memory.refused(error):
             say(streams, [exhausted()])
             return USER_ERROR
         return _internal(streams, error)
     return OK
-
-
-def _wants_memory(error: Exception) -> bool:
-    """Whether the system says that there is no memory: to open a file, or for the stack of a thread."""
-    if isinstance(error, OSError):
-        return error.errno == errno.ENOMEM
-    return isinstance(error, RuntimeError) and "can't start new thread" in str(error)
 
 
 def _usage_help(error: click.UsageError) -> str:

@@ -182,7 +182,7 @@ def _readable(origin: Origin) -> Generator[None]:
     try:
         yield
     except (arrow().ArrowException, OSError, MemoryError, UnicodeDecodeError) as error:
-        if isinstance(error, MemoryError) and memory.limited() is not None:
+        if memory.refused(error) and memory.limited() is not None:
             raise
         help_ = None
         if getattr(error, "errno", None) is None:  # else the system has said why
@@ -232,8 +232,11 @@ def parquet(
 
     `early`: the first rows are decoded at once, if there is a core for that; who closes the file ends that before (`Tables.end`).
     """
+    # Not where memory is limited: if a thread gets none to begin, the library goes on with what is no longer there. Without
+    # `pre_buffer`, which takes no less time, it begins none by itself.
+    several = here().cores > 1 and memory.limited() is None
     with _readable(origin):
-        opened = arrow("parquet").ParquetFile(file, page_checksum_verification=True)
+        opened = arrow("parquet").ParquetFile(file, page_checksum_verification=True, pre_buffer=False)
         schema = opened.schema_arrow
     names = [name for name, _ in check(schema, type_, origin)]
     texts = [name for name in names if _is_text(schema.field(name).type)]
@@ -242,12 +245,14 @@ def parquet(
     if numbered:
         with _readable(origin):
             opened = arrow("parquet").ParquetFile(
-                file, metadata=opened.metadata, page_checksum_verification=True, read_dictionary=numbered
+                file,
+                metadata=opened.metadata,
+                page_checksum_verification=True,
+                pre_buffer=False,
+                read_dictionary=numbered,
             )
             schema = opened.schema_arrow
 
-    # Not where memory is limited: if a thread gets none to begin, the library goes on with what is no longer there.
-    several = here().cores > 1 and memory.limited() is None
     groups = _shared(opened.num_row_groups, share)
     least, width = _at_once(opened.metadata)
 
@@ -296,7 +301,7 @@ def _numbered(file: Any, metadata: Any, texts: Sequence[str]) -> list[str]:
     known = [name for name in texts if name in places]
     if not known or not metadata.num_row_groups:
         return []
-    opened = arrow("parquet").ParquetFile(file, metadata=metadata, buffer_size=_PROBE)
+    opened = arrow("parquet").ParquetFile(file, metadata=metadata, buffer_size=_PROBE, pre_buffer=False)
     next(opened.iter_batches(1, [0], known, use_threads=False), None)
     group = metadata.row_group(0)
 

@@ -277,7 +277,7 @@ class ColumnarSink(Scoped):
             raise
         except (OSError, arrow().ArrowException) as error:
             self.abort()
-            if isinstance(error, MemoryError) and memory.limited() is not None:
+            if memory.refused(error) and memory.limited() is not None:
                 raise
             raise Rejected([unwritable(self._output.label, error)]) from error
 

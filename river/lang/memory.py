@@ -5,6 +5,7 @@ The system is asked only for what is large, and now and then (see `evaluate.code
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 import sys
@@ -28,6 +29,10 @@ LONGEST: Final = (1 << 31) - 1
 
 _SHARE: Final = (3, 4)  # of the memory of the machine, or of the group of processes that this one belongs to
 _GROUPS: Final = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+
+
+_NO_THREAD: Final = ("can't start new thread", "Failed to launch worker thread")
+"""What Python and Arrow say when a thread gets no stack; neither has an error of its own for it."""
 
 
 @define
@@ -162,6 +167,15 @@ def claim_text(size: int) -> None:
         if size > LONGEST:
             raise MemoryError
         claim(size)
+
+
+def refused(error: BaseException) -> bool:
+    """Whether an error says that the system gave no memory: for data, to open a file, or for the stack of a thread."""
+    if isinstance(error, MemoryError):
+        return True
+    if isinstance(error, OSError) and error.errno is not None:
+        return error.errno == errno.ENOMEM
+    return any(words in str(error) for words in _NO_THREAD)
 
 
 def check() -> None:

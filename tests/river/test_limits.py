@@ -167,12 +167,34 @@ def test_arrow_data_that_need_more_memory_are_told(folder: Path, size: str) -> N
         assert parquet.read_metadata(folder / "o.parquet").num_rows == len(rows)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="who counts is Linux")
+def test_who_may_have_little_memory_reads_without_threads_that_need_some(folder: Path) -> None:
+    parquet.write_table(pa.table({"x": range(10), "s": ["a"] * 10}), folder / "s.parquet")
+    script = """if True:
+        import os, sys
+        from pathlib import Path
+        from river.io.columnar import parquet
+        from river.io.batches import Origin
+        from river.lang import memory
+        from river.lang.types import I64, STRING, Record
+        import pyarrow.parquet
+        memory.limit(1 << 32)
+        before = len(os.listdir("/proc/self/task"))
+        with open("s.parquet", "rb") as file:
+            tables = parquet(file, Record((("x", I64), ("s", STRING))), Origin("s"), 5)
+            assert [part.data.num_rows for part in tables.parts(5)] == [5, 5]
+        sys.exit(len(os.listdir("/proc/self/task")) - before)
+    """
+    assert river(folder, script=script) == (0, "", "")
+
+
 @pytest.mark.parametrize(
     "made",
     [
         "bytearray(1 << 40)",
         'raise RuntimeError("can\'t start new thread")',
         "raise OSError(12, 'Cannot allocate memory', 'river')",
+        "import pyarrow; raise pyarrow.ArrowException('Unknown error: Failed to launch worker thread: again')",
     ],
 )
 def test_memory_that_is_used_up_is_told(folder: Path, made: str) -> None:
