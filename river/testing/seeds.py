@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import hypothesis.core
 import pytest
+from hypothesis.internal.constants_ast import Constants
 
 from river.classes import frozen
 
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 VARIABLE: Final = "RIVER_SEED"
+_FOUND: Final = "hypothesis.internal.conjecture.providers._get_local_constants"
+"""Who looks for the constants of modules: there is no option for it."""
+
 MADE: Final = ("__pycache__", "build", "dist")
 """Folders whose files are no sources; neither are those of hidden folders, and of `*.egg-info`."""
 
@@ -68,8 +72,11 @@ def _files(folder: Path) -> Iterator[Path]:
 def install(config: pytest.Config, root: Path, folders: Iterable[str]) -> None:
     """Gives all tests of a run its seed, those by hypothesis too: from `RIVER_SEED`, else the sources in `folders` of `root`.
 
-    It stands in the environment, where the workers of pytest-xdist find it.
+    It stands in the environment, where the workers of pytest-xdist find it. Hypothesis would draw one value in twenty from the
+    constants of whatever modules are imported by then, which other tests have a part in, and takes seconds to look for them.
     """
+    none = Constants()
+    pytest.MonkeyPatch().setattr(_FOUND, lambda: none)
     given = bool(os.environ.get(VARIABLE))
     if not given:
         os.environ[VARIABLE] = digest(root, folders)

@@ -39,6 +39,22 @@ def test_fails():
 """
 
 
+MANY = """
+from pathlib import Path
+import pytest
+from hypothesis import Phase, given, settings, strategies as st
+
+@settings(max_examples=20, database=None, phases=[Phase.generate])
+@given(st.lists(st.integers(0, 1 << 60), min_size=50))
+def test_draws(many):
+    with open(Path(__file__).parents[2] / "drawn", "a") as out:
+        print("a", many, file=out)
+
+def test_fails():
+    assert False
+"""
+
+
 def tree(at: Path) -> Path:
     for name, text in (
         ("code/a.py", "x = 1"),
@@ -89,7 +105,7 @@ def drawn(at: Path, *options: str, said: str | None = None) -> tuple[dict[str, l
     out = at.parent / "drawn"
     out.unlink(missing_ok=True)
     environment = {k: v for k, v in os.environ.items() if k not in (seeds.VARIABLE, "PYTEST_XDIST_WORKER")}
-    environment |= {"DRAWN": str(out), "PYTHONPATH": str(ROOT)}
+    environment |= {"DRAWN": str(out), "PYTHONPATH": f"{ROOT}{os.pathsep}{at / 'code'}"}
     environment |= {} if said is None else {seeds.VARIABLE: said}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(at), *options]
     done = subprocess.run(
@@ -113,3 +129,12 @@ def test_the_same_tree_repeats_its_cases_and_a_change_draws_others(tmp_path: Pat
     assert f"RIVER_SEED={digest(at)}" in printed
     assert second != first
     assert drawn(at, said=first["a"][0].split()[1])[0] == first  # in one process what two drew
+
+
+def test_what_other_tests_import_has_no_part_in_what_is_drawn(tmp_path: Path) -> None:
+    at = tree(tmp_path / "one")
+    (at / "tests/test_it.py").write_text(MANY)
+    alone = drawn(at, said="7")
+    (at / "code/large.py").write_text(f"MANY = {[i << 40 for i in range(1, 1000)]}")
+    (at / "tests/test_beside.py").write_text("import large\ndef test_it(): pass\n")
+    assert drawn(at, said="7")[0] == alone[0]
