@@ -43,12 +43,11 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ["calculus", "river", "frontends", "optimizers", "backends", "examples", "tests"]
 RUN, EXIT, EXPECT, STDERR = "# RUN: ", "# EXIT: ", "# EXPECT\n", "# STDERR\n"
 
-COMPILED = pytest.StashKey[str]()
 IN_MEMORY = pytest.StashKey[str]()
 
 MEMORY, ROOM = "/dev/shm", 4 << 30  # noqa: S108 - where files never reach a disk, and how many bytes must be free there
 
-OPTIMISED = 0.125 if "RIVER_CASES" in os.environ else 0.03
+OPTIMISED = 0.125 if "RIVER_CASES" in os.environ else 0.01
 """In what part of the tests machine code is optimised as it is for users: of campaigns, and of other runs."""
 
 # No deadline and no complaint about slow generation: threads run, and the machine may have two cores for us all.
@@ -74,7 +73,7 @@ def pytest_configure(config: pytest.Config) -> None:
         _keep_files_in_memory(config)
     if os.environ.get("PYTHONDONTWRITEBYTECODE"):  # hundreds of commands would compile the same modules each
         del os.environ["PYTHONDONTWRITEBYTECODE"]
-        os.environ["PYTHONPYCACHEPREFIX"] = config.stash[COMPILED] = tempfile.mkdtemp(prefix="river-pycache-")
+        os.environ.setdefault("PYTHONPYCACHEPREFIX", str(ROOT / "build" / "pycache"))  # for the next run, too
     gc.set_threshold(
         1_000_000, 50, 20
     )  # commands do the like: looking for garbage took a quarter of the time
@@ -95,10 +94,8 @@ def _keep_files_in_memory(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    for made in (COMPILED, IN_MEMORY):
-        if made in config.stash:
-            shutil.rmtree(config.stash[made], ignore_errors=True)
     if IN_MEMORY in config.stash:
+        shutil.rmtree(config.stash[IN_MEMORY], ignore_errors=True)
         tempfile.tempdir = None
         del os.environ["TMPDIR"]
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from river.lang.lalr import Tables
+    from river.lang.tabulate import Production
 
 
 def cache_folder() -> Path:
@@ -204,13 +205,29 @@ def _hash(grammar: str, start: tuple[str, ...]) -> str:
     return hashlib.sha256("\x00".join((*start, grammar)).encode()).hexdigest()
 
 
+def accepted(rules: Iterable[Any], start: Iterable[str]) -> dict[int, list[str]]:
+    """The terminals that each state of lark's rules accepts. Raises: Ambiguous, if one may be read in two ways."""
+    from river.lang.tabulate import tabulate
+
+    read = [(rule.options.priority or 0, *_rule(rule)) for rule in dict.fromkeys(rules)]
+    return {
+        number: list(each)
+        for number, each in enumerate(tabulate(_productions(read), start, strict=True).states)
+    }
+
+
+def _productions(rows: Iterable[Any]) -> list[Production]:
+    """What states are made of: of rules as they are kept."""
+    from river.lang.tabulate import Production
+
+    return [Production(origin, tuple(parts), priority) for priority, origin, parts, *_ in rows]
+
+
 def _made(read: dict[str, Any], start: tuple[str, ...]) -> Any:
     """The tables of a grammar of which these are the rules, as JSON."""
-    from river.lang.tabulate import Production, tabulate
+    from river.lang.tabulate import tabulate
 
-    found = tabulate(
-        [Production(origin, tuple(parts), priority) for priority, origin, parts, *_ in read["rules"]], start
-    )
+    found = tabulate(_productions(read["rules"]), start)
     return {
         "start": found.start,
         "end": found.end,

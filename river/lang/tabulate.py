@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Ambiguous(Exception):  # noqa: N818 - says what the grammar is
-    """Two rules of the same priority may end at the same terminal."""
+    """Two rules of the same priority may end at the same terminal, or (`strict`) one may end at it, or go on with it."""
 
 
 @frozen
@@ -41,13 +41,13 @@ class States:
     end: dict[str, int]
 
 
-def tabulate(rules: Sequence[Production], starts: Iterable[str]) -> States:
-    """The states of a grammar. Raises: Ambiguous."""
+def tabulate(rules: Sequence[Production], starts: Iterable[str], *, strict: bool = False) -> States:
+    """The states of a grammar. Raises: Ambiguous; with `strict`, also where a terminal could be shifted or end a rule."""
     own = tuple(starts)
     made = _Maker([*rules, *(Production(f"$root_{name}", (name,)) for name in own)])
     first = {name: made.begin(len(rules) + i) for i, name in enumerate(own)}
     made.states()
-    actions = made.actions(first)
+    actions = made.actions(first, strict=strict)
     end = {name: made.next[state][made.number[name]] for name, state in first.items()}
     return States(actions, first, end)
 
@@ -160,7 +160,7 @@ class _Maker:
 
     # -------------------------------------------------------------------------------------------- lookaheads
 
-    def actions(self, first: Mapping[str, int]) -> list[dict[str, int]]:
+    def actions(self, first: Mapping[str, int], *, strict: bool) -> list[dict[str, int]]:
         """What each state does, by the names of symbols."""
         found = [{self.names[symbol]: to for symbol, to in moves.items()} for moves in self.next]
         ends = self._ends(first)
@@ -170,7 +170,8 @@ class _Maker:
                 rules = self._preferred(rules)
             for rule, bits in rules.items():
                 for name in self._names(bits):
-                    here.setdefault(name, ~rule)
+                    if here.setdefault(name, ~rule) != ~rule and strict:
+                        raise Ambiguous(f"{_text(self.rules[rule])} may end at {name}, or go on with it")
         return found
 
     def _names(self, bits: int) -> tuple[str, ...]:

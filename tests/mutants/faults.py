@@ -3338,6 +3338,14 @@ BLOCKS: Final = (
         "        raise rejected\n    return None\n",
         "tests/river/test_io_rows.py::test_what_is_wrong_with_a_plan_is_told_before_what_is_wrong_with_an_input",
     ),
+    Mutant(
+        "grammar-shifts-silently",
+        "what may be shifted or end a rule is shifted, also where one asks whether a grammar has two readings",
+        "river/lang/tabulate.py",
+        "!= ~rule and strict:",
+        "!= ~rule and not here:",
+        "tests/river/test_lalr.py::test_strictly_nothing_has_two_readings",
+    ),
 )
 
 FAULTS: Final = (

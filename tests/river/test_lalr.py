@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import nullcontext
 import sys
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -208,6 +209,22 @@ def test_a_grammar_that_may_be_read_in_two_ways_is_told_with_its_place(tmp_path,
     parser = compose(Module("mine", 'start: one | two\none: "a"\ntwo: "a"\n', "mine.lark"))
     with pytest.raises(InternalError, match=r"mine.lark:2: `one: A` and `two: A` may both end at \$END"):
         _ = parser.tables
+
+
+@pytest.mark.parametrize(
+    ("grammar", "said"),
+    [
+        ('start: IF start ELSE start | IF start | X\nIF: "if"\nELSE: "else"\nX: "x"\n', r"`start: IF start` may end at ELSE"),
+        ("start: (A | B)+\nA: /a+/\nB: /[ab]/\n", "Collision between Terminals"),
+        ("start: A B\nA: /a+/\nB: /[ab]/\n", ""),  # nowhere both
+    ],
+)  # fmt: skip
+def test_strictly_nothing_has_two_readings(grammar: str, said: str) -> None:
+    """Though tables can be made of it: a terminal is shifted where it could be, and the first of two is taken."""
+    parser = compose(Module("mine", grammar, "mine.lark"))
+    parser.build()
+    with pytest.raises(InternalError, match=said) if said else nullcontext():
+        parser.build(strict=True)
 
 
 @cache

@@ -82,7 +82,7 @@ def test_programs_are_the_same_again(path: Path, cache: Path, monkeypatch: pytes
         assert not kept(cache), "a program with mistakes is not kept"
         return
     again = from_disk(read_source(str(path)), monkeypatch)
-    assert again.graph == graph == compile_source(source).graph
+    assert again.graph == graph
     assert again.program == first.program
     assert (again.lowered, again.text) == (first.lowered, first.text)
     assert [*map(render, again.warnings)] == [*map(render, first.warnings)]
