@@ -19,7 +19,7 @@ from river.il.trees import Same, SameBody
 from river.io.deltas import is_delta
 from river.lang import memory, rates, typed
 from river.lang.evaluate import CompiledOperator, Trap, compile_operator, may_run_out, rate_violation
-from river.lang.evaluate.code import POLL_EVERY
+from river.lang.patience import POLL_EVERY
 from river.lang.values import END, INFINITY, Mark, default
 
 if TYPE_CHECKING:

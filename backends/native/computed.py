@@ -18,7 +18,7 @@ from backends.native.tiers import unless_abandoned
 from river.lang import memory, typed
 from river.lang import types as t
 from river.lang.evaluate import Trap, evaluate_const
-from river.lang.evaluate.patience import ending
+from river.lang.patience import ending
 from river.lang.trees import nodes, reached
 
 if TYPE_CHECKING:

@@ -179,7 +179,7 @@ def run_(streams: Streams, asked: Asked, **given: Any) -> None:
     from river.driver.places import Endpoint
     from river.io.schema import without_numpy
     from river.io.sinks import known_format
-    from river.lang.evaluate.patience import patience
+    from river.lang.patience import patience
 
     job = checkpoint_of(live_of(job_of(streams, asked.program, given), given), given)
     if job.live is not None:

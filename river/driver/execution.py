@@ -60,7 +60,7 @@ def execute(compiled: Compiled, backend: str, job: Job) -> Results:
 
     Raises: Rejected; KeyboardInterrupt when the user stops it.
     """
-    from river.lang.evaluate.patience import patience
+    from river.lang.patience import patience
 
     platform = plugins.backend(backend)
     with patience(job.options.deadline, getattr(platform, "constants", None)):

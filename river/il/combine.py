@@ -21,8 +21,8 @@ from river.il.trees import Same as SameTree
 from river.lang import typed
 from river.lang import types as t
 from river.lang.evaluate import Trap, evaluate_const
-from river.lang.evaluate.patience import GivenUp, giving_up
 from river.lang.operations import OPERATIONS, Neutral, effect_of
+from river.lang.patience import GivenUp, giving_up
 from river.lang.trees import effect, nodes, root
 from river.lang.values import default
 

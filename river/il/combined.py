@@ -4,6 +4,8 @@ How two parts become one follows from the operator that accumulates into them (`
 commutative, and only the first part begins with something that is not neutral. So it does not matter which items came to
 which part.
 
+What analyses operators is imported where a result is combined: without one, a run begins to read before that is needed.
+
 Paper: Auto-parallelizing §3 (commutative operators); River §6 (Sawzall: the tables of the mappers are merged).
 """
 
@@ -14,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from river.classes import frozen
 from river.il.annotations import private
-from river.il.combine import combines, combining, may_begin, start
 from river.lang import typed
 from river.lang.values import same
 
@@ -40,6 +41,8 @@ def combination(
     result: Result, instances: Sequence[Instance], variables: Sequence[Variable]
 ) -> Combination | str:
     """How the parts of a result are combined, or why they cannot be."""
+    from river.il.combine import combines, may_begin, start
+
     initial = {variable.name: variable.initial for variable in variables}
     found: Combination | None = None
     for part in result.parts:
@@ -98,6 +101,7 @@ def with_results(graph: Graph, variables: Mapping[str, Value]) -> Mapping[str, V
 
 
 def _combined(graph: Graph, result: Result, variables: Mapping[str, Value]) -> Value:
+    from river.il.combine import combining
     from river.lang.evaluate import compile_operator, freeze_variables
 
     found = combination(result, graph.instances, graph.variables)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,6 +16,10 @@ from river.lang import memory
 from river.platform import here
 
 _LIBRARY = "libarrow_python.so*"  # which needs all others that to import pyarrow loads
+
+
+_BESIDE = ("array", "base64", "bisect", "fcntl", "json")
+"""Modules in C, or that need some, which a run imports next: the system loads one library at a time, so they would wait."""
 
 
 def preload() -> None:
@@ -30,6 +35,8 @@ def preload() -> None:
     folders = () if found is None else found.submodule_search_locations or ()
     libraries = sorted(path for folder in folders for path in Path(folder).glob(_LIBRARY))
     if libraries:
+        for name in _BESIDE:
+            import_module(name)
         import ctypes
 
         load = ctypes.CDLL(None).dlopen  # as a function of C: `ctypes.CDLL` has other threads wait, too

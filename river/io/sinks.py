@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from river.io.display import Entry
 
 FORMATS: Final = ("csv", "tsv", "text", "jsonl", "parquet", "arrow", "raw", "bits", "wav", "table", "entries")
-GROUP: Final = 1 << 16
+GROUP: Final = 1 << 17
 """Rows of an Arrow record batch that is made of items, and of a group of a Parquet file, of which the last has fewer."""
 
 _WAITING, _WAITING_ROWS = 8, 1 << 12  # batches, and rows, of a collected output that are not yet Arrow data

@@ -11,8 +11,8 @@ from river.classes import define, field, frozen
 from river.lang import typed
 from river.lang import types as t
 from river.lang.evaluate import evaluate_const
-from river.lang.evaluate.patience import GivenUp, giving_up
 from river.lang.operations import OPERATIONS
+from river.lang.patience import GivenUp, giving_up
 from river.lang.values import TrapSignal
 
 if TYPE_CHECKING:

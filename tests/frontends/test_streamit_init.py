@@ -375,7 +375,7 @@ def test_an_init_without_end_meets_the_deadline(tmp_path: Path, changes: str) ->
 def test_a_program_is_loaded_though_an_init_has_no_end_and_its_run_meets_the_deadline(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("river.lang.evaluate.patience.TURNS", 10_000)
+    monkeypatch.setattr("river.lang.patience.TURNS", 10_000)
     path, items = tmp_path / "t.str", tmp_path / "items.csv"
     path.write_text("""
     int->int filter F {

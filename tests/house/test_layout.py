@@ -158,6 +158,26 @@ def test_only_a_process_that_ends_with_its_command_has_arrow_without_numpy(
     }
 
 
+def test_a_file_is_open_before_what_plans_and_runs_is_imported(tmp_path: Path) -> None:
+    """Its first rows are decoded meanwhile."""
+    (tmp_path / "big.cql").write_text(
+        "s: { ts: int; n: int } stream by ts;\nbig: stream = select n from s;\n"
+    )
+    parquet.write_table(pa.table({"ts": [1, 2], "n": [1, 2]}), tmp_path / "s.parquet")
+    code = (
+        f"{_PARQUET}import river.cli\ntry:\n    river.cli.run()\nexcept SystemExit:\n    print(*sys.modules)"
+    )
+    for _ in range(2):  # a text is read once; what it has become is kept
+        modules = python(code, cwd=tmp_path).split()
+    later = (
+        "backends.multicore.plan",
+        "backends.multicore.run",
+        "backends.native.batch",
+        "river.lang.operations",
+    )
+    assert all(modules.index("pyarrow.parquet") < modules.index(name) for name in later)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="it is done on Linux only")
 @pytest.mark.parametrize(("before", "loaded"), [("", True), ("import pyarrow; ", False)])
 def test_libraries_are_loaded_before_python_wants_them(before: str, loaded: bool) -> None:

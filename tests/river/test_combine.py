@@ -197,7 +197,7 @@ def test_entries_that_did_not_begin_with_the_default_count_once() -> None:
 def test_it_is_not_asked_for_ever_what_entries_begin_with(
     step: str, combined: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("river.lang.evaluate.patience.TURNS", 10_000)
+    monkeypatch.setattr("river.lang.patience.TURNS", 10_000)
     fn = f"fn first() -> i64 {{ var m: i64 = 1; while m != 0 {{ m = {step}; }} return m; }}"
     body = "with e = $v[r.k] else c { e = e +% 1; }"
     source = f"{HEAD}operator f(x: R; $v: map<string, i64>) -> () {{ {fn} const c: i64 = first(); on x(r) {{ {body} }} }}"

@@ -17,10 +17,10 @@ from river.lang import types as t
 from river.lang.evaluate.code import CELLS, Compilation, Run, ticker
 from river.lang.evaluate.expressions import own
 from river.lang.evaluate.further import NESTED
-from river.lang.evaluate.patience import LONG, coder, ending
 from river.lang.evaluate.statements import block, function
 from river.lang.evaluate.traps import Trap, inside, rate_violation
 from river.lang.operations import OPERATIONS
+from river.lang.patience import LONG, coder, ending
 from river.lang.trees import children, nodes, recursive
 from river.lang.values import Value, freezer
 

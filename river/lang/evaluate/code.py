@@ -12,6 +12,7 @@ from river.classes import define, field
 from river.lang import memory
 from river.lang.evaluate.further import unless_ended
 from river.lang.evaluate.traps import Trap
+from river.lang.patience import POLL_EVERY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,8 +29,6 @@ DEPTH: Final = -3  # of nested calls
 OUTS: Final = -2  # a list per output
 VARIABLES: Final = -1  # of the operator
 CELLS: Final = ((), 0)  # RESULT and DEPTH at the start
-
-POLL_EVERY: Final = 1024  # loop back-edges and calls
 
 
 class Signal:

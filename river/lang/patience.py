@@ -13,13 +13,14 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 from river.classes import frozen
-from river.lang.evaluate.code import POLL_EVERY
-from river.lang.evaluate.traps import Trap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
     from river.lang import typed
+
+POLL_EVERY: Final = 1024
+"""Turns of loops and calls between two polls."""
 
 LONG: Final = 0.2
 """Seconds of the processor after which machine code is made for a first value; making it takes about as long."""
@@ -60,6 +61,8 @@ def ending() -> Callable[[], None]:
 
     def check() -> None:
         if seconds is not None and monotonic() - begun > seconds:
+            from river.lang.evaluate import Trap
+
             raise Trap("deadline")
 
     return check
