@@ -141,7 +141,7 @@ class Backend(Protocol[PlanT]):
     `Options.observe`, `deadlines`: `Options.deadline`, `settings`: `Options.settings`; `experiments`: what `Options.experiment`
     may say, by name, what it does unasked first; `follow`: a method that runs a compiled program as a job says whose inputs go
     on, or whose state is to be kept, and gives its results; `beyond`: the same of a job with addresses; `constants`: a method
-    that computes those of an operator by machine code, or gives none; `without_numpy`: that it makes no array of numpy of Arrow
+    that computes those of an operator by machine code, or gives none; `plain_arrow`: that it makes no array of numpy of Arrow
     data, and these of none, and needs no file system of pyarrow; `slow_start`: that its first run takes seconds to start, so that
     `river check` leaves it out where nobody names it.
     """

@@ -33,7 +33,7 @@ class Multicore:
     metrics: ClassVar[bool] = True
     deadlines: ClassVar[bool] = True
     views: ClassVar[bool] = True
-    without_numpy: ClassVar[bool] = True
+    plain_arrow: ClassVar[bool] = True
     experiments: ClassVar[Mapping[str, tuple[str, ...]]] = EXPERIMENTS
     passes: ClassVar[str] = (
         "hoisting,sharing,fusion{steady=true},zipping,fusion{auto=true,light=true,loops=true},sharing,fusion{auto=true,light=true},sharing,"

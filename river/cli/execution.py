@@ -177,7 +177,7 @@ def run_(streams: Streams, asked: Asked, **given: Any) -> None:
     from river.cli.screen import BINARY, Screen
     from river.driver import errors, execute, placed, sent, texts
     from river.driver.places import Endpoint
-    from river.io.schema import without_numpy
+    from river.io.schema import plain_arrow
     from river.io.sinks import known_format
     from river.lang.patience import patience
 
@@ -186,8 +186,8 @@ def run_(streams: Streams, asked: Asked, **given: Any) -> None:
         job.live.tell = lambda diagnostic: say(streams, (diagnostic,))
     run = passes_of(given["backend"], job.options)
     backend = plugins.backend(given["backend"])
-    if streams.alone and not job.options.externs and getattr(backend, "without_numpy", False):
-        without_numpy()
+    if streams.alone and not job.options.externs and getattr(backend, "plain_arrow", False):
+        plain_arrow()
         at_once()
     code = getattr(backend, "constants", None)
     with patience(job.options.deadline, code):  # languages compute values, too

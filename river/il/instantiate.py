@@ -57,6 +57,7 @@ def instantiate(template: s.Template, args: Args, name: str, span: Span | None) 
 
 
 def _instantiated(template: s.Template, args: Args, name: str, span: Span | None) -> s.Operator:
+    """The operator of a template for arguments: their values in its holes, its functions called otherwise than theirs."""
     bound = _bind(template, args, span)
     called = {n.function for arg in bound.values() for n in walk(arg) if isinstance(n, s.Call)}
     operator = template.operator

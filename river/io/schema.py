@@ -106,7 +106,7 @@ class _Missing:
 _missing: Final = _Missing()
 
 
-def without_numpy() -> None:
+def plain_arrow() -> None:
     """Has pyarrow imported as where numpy is not installed, nor what knows other machines: that takes most of its import.
 
     For a process in which nobody wants arrays of numpy of Arrow data, or these of arrays, nor file systems of pyarrow.
