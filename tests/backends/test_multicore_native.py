@@ -239,7 +239,6 @@ def test_what_a_run_has_used_is_gone_without_the_collector(workers: int, tmp_pat
         asked = {**way, "workers": workers, "experiment": {"gate": "open"}}
         for _ in range(2):  # what is kept on purpose is there then
             compiled.run(rows, **asked)
-        gc.collect()
         gc.freeze()  # the millions of objects of other tests: what is listed now came later
         gc.disable()
         try:

@@ -30,6 +30,7 @@ from river.lang.types import F64
 def test_nothing_is_left_of_an_output_that_nobody_has_yet(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    gc.freeze()  # what other tests have made
     target = tmp_path / "b.csv"
     target.write_text("before")
     seen: list[str] = []
@@ -209,6 +210,7 @@ def test_a_file_that_somebody_took_for_stale_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
     """Between making a file and locking it there is a moment in which nobody knows that it is in use."""
+    gc.freeze()  # what other tests have made
     target = tmp_path / "out.csv"
     taken: list[str] = []
     lock = fcntl.flock

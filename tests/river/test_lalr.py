@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from contextlib import nullcontext
 import sys
+from contextlib import nullcontext
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
