@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from textwrap import dedent
 
@@ -24,7 +25,7 @@ OPTIMISATION = 3
 
 @pytest.fixture
 def case(pytester: pytest.Pytester):
-    """Write one golden case in a small repository with a command that shouts; run it; its file and the result."""
+    """Write golden cases in a small repository with a command that shouts; run them all; their files and the result."""
     conftest = Path(__file__).resolve().parents[1] / "conftest.py"
     pytester.makefile(".ini", pytest="[pytest]\ntestpaths = tests\n")
     for folder in ("tests/golden", "river/testing", "backends/native"):
@@ -41,11 +42,13 @@ def case(pytester: pytest.Pytester):
         (pytester.path / package / "__init__.py").touch()
     (pytester.path / "river/cli.py").write_text(CLI)
     (pytester.path / "backends/native/jit.py").write_text(JIT)
-    path = pytester.path / "tests/golden/shout.golden"
+    folder = pytester.path / "tests/golden"
 
-    def act(text: str, *options: str) -> tuple[Path, pytest.RunResult]:
-        path.write_text(dedent(text))
-        return path, pytester.runpytest_subprocess("-p", "no:cacheprovider", *options)
+    def act(*texts: str, options: tuple[str, ...] = ()) -> tuple[list[Path], pytest.RunResult]:
+        paths = [folder / f"shout{i}.golden" for i in range(len(texts))]
+        for path, text in zip(paths, texts, strict=True):
+            path.write_text(dedent(text))
+        return paths, pytester.runpytest_subprocess("-p", "no:cacheprovider", *options)
 
     return act
 
@@ -54,41 +57,43 @@ GOOD = "# RUN: river a 'b c'\nhello\n# EXPECT\na b c:HELLO\n"
 BAD = "# RUN: river bad\n# EXIT: 1\nhello\n# EXPECT\nbad:HELLO\n# STDERR\nerror[some-code]: no\n"
 
 
-@pytest.mark.parametrize("text", [GOOD, BAD])
-def test_a_case_that_prints_what_it_expects_passes(case, text: str) -> None:
-    case(text)[1].assert_outcomes(passed=1)
+def test_cases_that_print_what_they_expect_pass(case) -> None:
+    case(GOOD, BAD)[1].assert_outcomes(passed=2)
 
 
-@pytest.mark.some(3)
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        (GOOD.replace("HELLO", "HULLO"), "*-a b c:HULLO*"),
-        (GOOD.removesuffix("# EXPECT\na b c:HELLO\n"), "*--update-golden*"),
-        (BAD.replace("# EXIT: 1\n", ""), "*exit status 1, not 0*"),
-        (BAD.replace("some-code", "other-code"), "*-error[[]other-code[]]: no*"),
-        (GOOD.replace("river", "rm"), "*only the command `river`*"),
-        (GOOD.replace("# RUN: ", "# "), "*the first line must be*"),
-    ],
-)
-def test_a_case_that_differs_fails_with_the_reason(case, text: str, reason: str) -> None:
-    path, result = case(text)
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines([reason])
-    assert path.read_text() == text
+WRONG = {
+    GOOD.replace("HELLO", "HULLO"): "-a b c:HULLO",
+    GOOD.removesuffix("# EXPECT\na b c:HELLO\n"): "--update-golden",
+    BAD.replace("# EXIT: 1\n", ""): "exit status 1, not 0",
+    BAD.replace("some-code", "other-code"): "-error[other-code]: no",
+    GOOD.replace("river", "rm"): "only the command `river`",
+    GOOD.replace("# RUN: ", "# "): "the first line must be",
+}
 
 
-@pytest.mark.parametrize("text", [GOOD, BAD])
-def test_an_update_rewrites_below_expect(case, text: str) -> None:
-    head = text[: text.index("# EXPECT")]
-    for stale in (head, head + "# EXPECT\nold\n# STDERR\nold\n"):
-        path, result = case(stale, "--update-golden")
-        result.assert_outcomes(passed=1)
-        assert path.read_text() == text
+def test_a_case_that_differs_fails_with_the_reason(case) -> None:
+    paths, result = case(*WRONG)
+    result.assert_outcomes(failed=len(WRONG))
+    shown = result.stdout.str()
+    told = re.split(
+        r"^_+ golden: shout(\d)\.golden _+$", shown.partition("short test summary")[0], flags=re.MULTILINE
+    )
+    found = {int(number): text for number, text in zip(told[1::2], told[2::2], strict=True)}
+    for i, (text, reason) in enumerate(WRONG.items()):
+        assert reason in found[i]
+        assert paths[i].read_text() == text
+
+
+def test_an_update_rewrites_below_expect(case) -> None:
+    heads = [text[: text.index("# EXPECT")] for text in (GOOD, BAD)]
+    stale = [head + old for head in heads for old in ("", "# EXPECT\nold\n# STDERR\nold\n")]
+    paths, result = case(*stale, options=("--update-golden",))
+    result.assert_outcomes(passed=4)
+    assert [path.read_text() for path in paths] == [GOOD, GOOD, BAD, BAD]
 
 
 def test_an_update_does_not_bless_another_exit_status(case) -> None:
     stale = BAD.replace("# EXIT: 1\n", "")
-    path, result = case(stale, "--update-golden")
+    (path,), result = case(stale, options=("--update-golden",))
     result.assert_outcomes(failed=1)
     assert path.read_text() == stale

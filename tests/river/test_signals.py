@@ -219,7 +219,7 @@ def test_a_signal_ends_what_computes_constants_beside(program, text):
     """
     program.write_text(text.replace("1000000000", "1000000000000"))
     process = begun(["run", str(program), "--in", f"a={program.parent / 'a.csv'}", "-q", "--workers", "2"])
-    time.sleep(2)  # until they are computed; an earlier signal finds less to end
+    time.sleep(1)  # until they are computed; an earlier signal finds less to end
     process.send_signal(signal.SIGTERM)
     out, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, out, err) == (128 + signal.SIGTERM, "", WORDS[signal.SIGTERM])

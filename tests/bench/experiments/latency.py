@@ -30,7 +30,7 @@ def main() -> None:
     rows: list[list[object]] = []
     chance = random.Random(3)
     for micros in COSTS:
-        messages = max(20, min(given.messages, given.messages * 500 // micros))
+        messages = min(given.messages, max(20, given.messages * 500 // micros))
         keys = array("q", (chance.randrange(1000) for _ in range(ITEMS * messages)))
         run = figures.Runner.of(figures.KEYED, figures.Work.of(micros), range(len(keys)), keys).once
         ways = {
