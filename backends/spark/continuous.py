@@ -107,8 +107,7 @@ def follow(backend: Spark, compiled: Compiled, job: Job) -> Results:
         identity[f"the place of output `{name}`"] = [str(folder), *how]
     assert job.checkpoint is not None  # noqa: S101 - by `_places`
     if not stored(Path(job.checkpoint.folder)):  # else there may be files of the run, which is not over
-        for name, (folder, kind, by) in places.outputs.items():
-            check_added(name, str(folder), kind, compiled.outputs[name], by, instead="name another folder")
+        _check_added(compiled, places)
     written = {name: folder for name, (folder, *_) in places.outputs.items()}
     inner = [folder for folder, _, by in places.outputs.values() if by]
     if places.letters is not None:
@@ -121,10 +120,7 @@ def follow(backend: Spark, compiled: Compiled, job: Job) -> Results:
     manifests.open()
     try:
         if manifests.last.epoch < 0:  # files of the run itself, which may be incomplete, are gone
-            for name, (folder, kind, by) in places.outputs.items():
-                check_added(
-                    name, str(folder), kind, compiled.outputs[name], by, instead="name another folder"
-                )
+            _check_added(compiled, places)
         run = _Run(compiled, job, plan, places, keys, shares, manifests)
         if manifests.complete:
             return run.results(began, again=True)
@@ -132,6 +128,12 @@ def follow(backend: Spark, compiled: Compiled, job: Job) -> Results:
         return run.results(began)
     finally:
         manifests.close()
+
+
+def _check_added(compiled: Compiled, places: _Places) -> None:
+    """Sees that rows of outputs may come beside the files that are there. Raises: Rejected."""
+    for name, (folder, kind, by) in places.outputs.items():
+        check_added(name, str(folder), kind, compiled.outputs[name], by, instead="name another folder")
 
 
 # ------------------------------------------------------------------------------------------------------- what is asked
