@@ -420,10 +420,27 @@ def _otherwise(found: Any, type_: t.Type) -> bool:
 
 
 def _widened(field_: Any, wanted: Any) -> Any:
-    """A column of files as the program has it, if Spark reads numbers of its type as such of the program's."""
-    if wanted is None or wanted.dataType.simpleString() not in _WIDER.get(field_.dataType.simpleString(), ()):
+    """A column of files, or a part of one, as the program has it, if Spark reads numbers of its type as such of the program's."""
+    if wanted is None:
         return field_
-    return type(field_)(field_.name, wanted.dataType, field_.nullable, field_.metadata)
+    return type(field_)(
+        field_.name, _wider(field_.dataType, wanted.dataType), field_.nullable, field_.metadata
+    )
+
+
+def _wider(found: Any, wanted: Any) -> Any:
+    """A type of files, with numbers that are as wide as those of the program's type."""
+    match found.typeName(), wanted.typeName():
+        case "struct", "struct":
+            kinds = {each.name: each for each in wanted.fields}
+            return type(found)([_widened(each, kinds.get(each.name)) for each in found.fields])
+        case "array", "array":
+            return type(found)(_wider(found.elementType, wanted.elementType), found.containsNull)
+        case "map", "map":
+            parts = (_wider(found.keyType, wanted.keyType), _wider(found.valueType, wanted.valueType))
+            return type(found)(*parts, found.valueContainsNull)
+        case _:
+            return wanted if wanted.simpleString() in _WIDER.get(found.simpleString(), ()) else found
 
 
 _WIDER: Final = {

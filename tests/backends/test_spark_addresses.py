@@ -284,6 +284,22 @@ def test_numbers_may_be_wider_in_some_files(spark: Any, tmp_path: Path) -> None:
     assert found.message == "field `k`: it is `INT64` in this file, and Spark reads it as `int`"
 
 
+def test_numbers_inside_of_columns_may_be_wider_in_some_files(spark: Any, tmp_path: Path) -> None:
+    tables: list[pa.Table] = []
+    for number, (whole, real) in enumerate([(pa.int16(), pa.float32()), (pa.int64(), pa.float64())]):
+        record = pa.struct([("n", whole), ("each", pa.list_(real))])
+        column = pa.array([{"n": number, "each": [number + 0.5]}], record)
+        tables.append(pa.table({"r": column, "m": pa.array([[("x", number)]], pa.map_(pa.string(), whole))}))
+        parquet.write_table(tables[-1], tmp_path / f"{number}.parquet")
+    text = "river 1; type A = {n: i64, each: list<f64>}; type R = {r: A, m: map<string, i64>}; input a: R; output o: R;"
+    program = river.compile(
+        f"{text} operator all(x: R) -> (y: R) {{ on x(r) {{ emit y r; }} }} (o) <- all(a);", "river"
+    )
+    found = program.run({"a": tmp_path.as_uri()}, backend="spark")["o"].to_pylist()
+    wanted = [program.run({"a": table}, backend="reference")["o"].to_pylist()[0] for table in tables]
+    assert sorted(found, key=str) == sorted(wanted, key=str)
+
+
 def test_parquet_that_spark_does_not_know_is_read(spark: Any, tmp_path: Path) -> None:
     """Times in nanoseconds, as pandas writes them, durations, and numbers without sign, which come back as they went."""
     columns = {"at": "time", "took": "duration", "n": "i64", "u": "u64"}
