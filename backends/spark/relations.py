@@ -305,7 +305,7 @@ def _summed(graph: Graph, view: View) -> Summed:
             made = _columns(view.type, shown.value(row))
         case _:
             raise _Unread
-    added = tuple("count(1)" if each.text == ONE else sql.summed(each.text) for each in sums)
+    added = tuple(sql.COUNT if each.text == ONE else sql.summed(each.text) for each in sums)
     return Summed(source, found[0].conditions, tuple(cell.text for cell in keys), added, made)
 
 

@@ -719,10 +719,11 @@ def users() -> Any:
 
 @pytest.mark.parametrize("ansi", ["true", "false"])
 def test_what_spark_computes_itself_means_the_same_by_all_settings(users: Any, ansi: str) -> None:
-    """And sums wrap, where those of Spark's own end the job, or are null."""
+    """And sums wrap, where those of Spark's own end the job, or are null; numbers of rows are never null."""
     every = river.compile(expressions(), "river")
     sums = river.compile(
-        "x: {s: string, a: int} = input; t: table sum[s: string] of {n: int, m: int}; emit t[x.s] <- {x.a, x.a * 3};",
+        "x: {s: string, a: int} = input; t: table sum[s: string] of {n: int, m: int}; emit t[x.s] <- {x.a, x.a * 3};"
+        "u: table sum[s: string] of n: int; emit u[x.s] <- 1;",
         "sawzall",
     )
     rows = extremes()
@@ -731,13 +732,16 @@ def test_what_spark_computes_itself_means_the_same_by_all_settings(users: Any, a
     try:
         frame = users.createDataFrame(rows).repartition(2)
         found = every.on_spark({"a": frame})["o"].toArrow().to_pylist()
-        totals = sums.on_spark({"x": frame})["t"].toArrow().to_pylist()
+        frames = sums.on_spark({"x": frame})
+        totals = {name: each.toArrow().to_pylist() for name, each in frames.items()}
     finally:
         users.conf.set("spark.sql.ansi.enabled", before)
     expected = every.run({"a": rows}, backend="reference")["o"].to_pylist()
     assert sorted(map(repr, found)) == sorted(map(repr, expected))
-    expected = sums.run({"x": rows.select(["s", "a"])}, backend="reference")["t"].to_pylist()
-    assert sorted(map(repr, totals)) == sorted(map(repr, expected))
+    given = sums.run({"x": rows.select(["s", "a"])}, backend="reference")
+    for name, found in totals.items():
+        assert sorted(map(repr, found)) == sorted(map(repr, given[name].to_pylist()))
+    assert (frames["u"].dtypes[-1], frames["u"].schema["n"].nullable) == (("n", "bigint"), False)
 
 
 def test_the_log_analyser_over_parquet_is_a_plan_of_sparks_own(
