@@ -262,7 +262,8 @@ class _Item(Unknown):
 class _Run(Run):
     """An execution, whose unknowns are equal where they are made in the same way of the same.
 
-    `trace`: what might trap; `computed`: constants have been computed that are no floats.
+    `trace`: what might trap; `computed`: constants have been computed that are no floats; `kinds`: operations by name and
+    types, as numbers, which are quicker to look up.
     """
 
     operator: typed.Operator = field(kw_only=True)
@@ -270,7 +271,8 @@ class _Run(Run):
     trace: list[Hashable] = field(factory=list["Hashable"], kw_only=True)
     known: dict[int, Any] = field(factory=dict[int, Any], kw_only=True)
     computed: bool = field(default=False, kw_only=True)
-    told: dict[int, tuple[Hashable, bool]] = field(factory=dict[int, "tuple[Hashable, bool]"], kw_only=True)
+    told: dict[int, tuple[int, bool]] = field(factory=dict[int, "tuple[int, bool]"], kw_only=True)
+    kinds: dict[Hashable, int] = field(factory=dict["Hashable", int], kw_only=True)
 
     def constant(self, index: int, type_: t.Type) -> Any:
         """A constant; floats are unknown, so that what is found holds for whatever they are."""
@@ -297,7 +299,10 @@ class _Run(Run):
 
     def node(self, *key: Hashable) -> _Made:
         """What is made so."""
-        return self.made.setdefault(key, _Made())
+        found = self.made.get(key)
+        if found is None:
+            found = self.made[key] = _Made()
+        return found
 
     def met(self, expr: typed.Apply, name: str, values: Sequence[Any]) -> Any:
         """A number."""
@@ -306,9 +311,12 @@ class _Run(Run):
             types = tuple(arg.type for arg in expr.args)
             if not isinstance(expr.type, t.Primitive):
                 raise Undecided(f"`{name}` is applied to items")
-            told = (name, expr.type, types), bool(traps_of(OPERATIONS[name], types, expr.type))
+            kind = self.kinds.setdefault((name, expr.type, types), len(self.kinds))
+            told = kind, bool(traps_of(OPERATIONS[name], types, expr.type))
             self.told[id(expr)] = told
-        found = self.node(told[0], *map(_key, values))
+        found = self.node(
+            told[0], *[value if isinstance(value, Unknown) else _key(value) for value in values]
+        )
         if told[1]:
             self.trace.append(found)
         return found

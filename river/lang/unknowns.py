@@ -162,10 +162,12 @@ class Run:
 
     def of(self, expr: typed.Expr, frame: list[Any]) -> Any:
         """The value of an expression: known, unknown, or a list of such. What is frequent comes first."""
-        self.step()
+        self.left -= 1  # as `step` does, of which there would be as many calls as of this
+        if self.left < 0:
+            self.step(0)
         match expr:
-            case typed.Local(_, slot):
-                return frame[slot]
+            case typed.Local():
+                return frame[expr.slot]
             case typed.Apply():
                 return self.apply(expr, frame)
             case typed.At(_, value, index):
@@ -211,8 +213,9 @@ class Run:
         """The result of an operation."""
         args, meaning = self.operations.get(id(expr)) or self.operation(expr)
         values = [self.of(arg, frame) for arg in args]
-        if any(map(unknown, values)):
-            return self.met(expr, expr.operation, values)
+        for value in values:
+            if isinstance(value, Unknown) or (isinstance(value, list) and unknown(value)):
+                return self.met(expr, expr.operation, values)
         try:
             return thawed(meaning(*map(_frozen, values)))
         except TrapSignal:
