@@ -163,10 +163,10 @@ def test_aggregates_say_at_every_instant_what_duckdb_says(duckdb, grouped: bool)
         now: list[Any] = []
         for at in range(len(rows)):
             duckdb.execute("delete from s")
-            for *values, amount in rows[max(0, at - 3) : at + 1]:
-                duckdb.execute(
-                    "insert into s values (?, ?, ?, ?, ?, ?, ?, ?)", [*values, Decimal(amount) / 100]
-                )
+            window = rows[max(0, at - 3) : at + 1]
+            values = [value for *others, amount in window for value in (*others, Decimal(amount) / 100)]
+            marks = ", ".join(["(?, ?, ?, ?, ?, ?, ?, ?)"] * len(window))
+            duckdb.execute(f"insert into s values {marks}", values)
             expected = sorted(duckdb.execute(f"select {items} from s{parts[1]}").fetchall(), key=first)
             now = sorted(found.get(at, now), key=first)
             assert len(now) == len(expected)
