@@ -98,11 +98,12 @@ def test_forwarded_columns_and_keys_sought_ahead(items, batch, native):
     alike(items, workers=1, batch=batch, native=native)
 
 
-@pytest.mark.parametrize("size", range(66))
-def test_texts_of_any_length_are_keys(size):
+@pytest.mark.parametrize("first", [0, 1, 2])
+def test_texts_of_any_length_are_keys(first):
     """Texts that differ in one byte, wherever that is."""
-    base = "k" * size
-    texts = [base, *(base[:i] + "y" + base[i + 1 :] for i in range(size))]
+    bases = ["k" * size for size in range(first, 66, 3)]
+    texts = [base[:i] + "y" + base[i + 1 :] for base in bases for i in range(len(base))] + bases
+    assert len(set(texts)) == len(texts)
     alike([(text, (0, None), 1) for text in chain(texts, texts)], workers=1)
 
 

@@ -70,7 +70,7 @@ def at_once(source: Source, monkeypatch: pytest.MonkeyPatch, platform: Platform 
         return compile_once(source, passes=PASSES, platform=platform)
 
 
-@pytest.mark.some(18)
+@pytest.mark.some(9)
 @pytest.mark.parametrize("path", [*PROGRAMS, *BODIES], ids=lambda path: path.name)
 def test_graphs_come_back(path: Path) -> None:
     source = read_source(str(path))
