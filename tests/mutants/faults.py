@@ -2709,8 +2709,8 @@ REPAIRED: Final = (
         "parquet-checksum-skipped",
         "the checksums of pages of Parquet files are not looked at",
         "river/io/columnar.py",
-        'arrow("parquet").ParquetFile(file, page_checksum_verification=True)',
-        'arrow("parquet").ParquetFile(file)',
+        'arrow("parquet").ParquetFile(file, page_checksum_verification=True, pre_buffer=False)',
+        'arrow("parquet").ParquetFile(file, pre_buffer=False)',
         "tests/river/test_io_validate.py::test_checksums_of_parquet_pages_are_checked",
     ),
     Mutant(
