@@ -92,7 +92,7 @@ except Exception as error:
 
 def test_a_server_without_river_says_what_to_do(server: str) -> None:
     found = told(WITHOUT, server)
-    (at,) = (number for number, line in enumerate(found) if "error[spark-no-river]" in line)
+    (at,) = (i for i, line in enumerate(found) if line.startswith("RuntimeError: error[spark-no-river]"))
     assert "which cannot run River: it has no river, backends, " in found[at]
     assert "`river submit --package FOLDER`" in found[at + 1]
     assert "spark.addArtifacts" in found[at + 1]
