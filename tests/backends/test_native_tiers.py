@@ -463,15 +463,18 @@ def test_a_cache_that_is_removed_meanwhile_does_not_come_back(
     tier = runs_of(97, AGAIN)
     assert tier.order is not None
     improved = improving.improved
+    done: list[str] = []
 
     def removed(data: bytes, level: int) -> bytes:
         made = improved(data, level)
         shutil.rmtree(tmp_path)
+        done.append("improved")
         return made
 
     monkeypatch.setattr(improving, "improved", removed)
+    monkeypatch.setattr(improving, "kept_as", lambda *_: done.append("kept"))
     improving.fulfil([tier.order, tier.order])
-    assert not tmp_path.exists()
+    assert done == ["improved"]
 
 
 @pytest.mark.parametrize("program", ["", "/opt/app/server"])
