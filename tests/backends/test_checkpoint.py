@@ -300,7 +300,7 @@ OFTEN = [
 ]  # fmt: skip
 
 
-@pytest.mark.some(8)
+@pytest.mark.some(5)
 @pytest.mark.parametrize(
     ("name", "batch", "native"), [*ONCE, *(pytest.param(*case, marks=pytest.mark.slow) for case in OFTEN)]
 )

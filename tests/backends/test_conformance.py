@@ -14,7 +14,7 @@ from river.testing import check_backend
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in plugins.backends() if name != "spark"])
 def test_backends_keep_their_promises(name: str) -> None:
-    check_backend(plugins.backend(name), examples=15)
+    check_backend(plugins.backend(name), examples=8)
 
 
 @pytest.mark.parametrize("native", ["on", "off"])

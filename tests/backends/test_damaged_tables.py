@@ -40,7 +40,7 @@ def read(kind: str, first: int, cases: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["arrow", "parquet"])
 def test_damaged_files_are_read_or_refused(kind: str) -> None:
-    read(kind, 0, 25)
+    read(kind, 0, 12)
 
 
 @pytest.mark.slow

@@ -62,7 +62,7 @@ ROWS: dict[str, dict[str, list[tuple[int, int]]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ROWS)
 def test_all_backends_say_the_same(name: str) -> None:

@@ -57,6 +57,7 @@ def metrics(lines, sources, sink=None, **options):
     return found, summary.metrics
 
 
+@pytest.mark.some(8)
 @pytest.mark.parametrize("native", ["on", "off"])
 @pytest.mark.parametrize("workers", [1, 3])
 @pytest.mark.parametrize("shape", SHAPES)

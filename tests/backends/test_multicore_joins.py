@@ -123,7 +123,7 @@ def sent(graph: Graph, inputs: Mapping[str, Sequence[Any]], size: int, options: 
 
 
 @pytest.mark.slow
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("name", QUERIES)
 def test_what_joins_is_the_same_for_all_workers(name: str, done: list[str]) -> None:
     program = river.compile(HEAD + QUERIES[name], lang="cql")

@@ -135,10 +135,12 @@ def rows(size: int, seed: int) -> list[tuple[int, str, int]]:
     return sorted(found)
 
 
-ALL = [
-    Options(workers=workers, batch=batch, bound=bound)
-    for workers, batch, bound in product((1, 2, 4), (1, 7, 64, 4096), (1, 2, 64))
+BOUNDS = (1, 2, 64)
+PAIRS = [
+    Options(workers=workers, batch=batch, bound=BOUNDS[(i + j) % 3])
+    for (i, workers), (j, batch) in product(enumerate((1, 2, 4)), enumerate((1, 7, 64, 4096)))
 ]
+"""Any two of the three together, with one of the third."""
 SOME = [Options(2, 1, 1), Options(4, 7, 2), Options(2, 64, 64, native="debug"), Options(2, 4096, 9)]
 
 
@@ -147,9 +149,9 @@ def test_the_same_for_workers_batches_and_bounds(always: list[bool], slow: None)
     compiled = program(TEXT)
     given_ = {"r": rows(70, 2)}
     expected = observe(compiled, "reference", given_, Options())
-    for options in ALL:
+    for options in PAIRS:
         assert observe(compiled, "multicore", given_, options) == expected, options
-    assert len(always) > 40
+    assert len(always) > 40 / 3
     assert all(always)
 
 

@@ -86,6 +86,7 @@ LINES: dict[str, dict[int, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.some(4)
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("what", LINES)
 def test_any_number_of_workers_sees_what_the_reference_sees(

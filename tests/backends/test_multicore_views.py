@@ -75,7 +75,7 @@ def written(folder: Path, rows: list[dict[str, Any]], suffix: str, **options: An
 def test_files_of_tables_are_those_of_the_evaluator(
     suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows = items(3000)
+    rows = items(1200)
     made = written(tmp_path, rows, suffix, workers=1, batch=100)
     monkeypatch.setattr(views, "LEAST", 1 << 60)
     wanted = written(tmp_path, rows, suffix, workers=1, batch=1 << 20)

@@ -116,7 +116,7 @@ def test_maps_of_some_hundred_keys():
 @pytest.mark.slow
 def test_large_maps():
     """While a map grows beyond what is near, and after it has been emptied, against Python's dictionaries."""
-    keys = [f"{'long ' * (i % 4)}key {i}" for i in range(LARGE + LARGE // 2)]
+    keys = [f"{'long ' * (i % 4)}key {i}" for i in range(LARGE + LARGE // 8)]
     items = [(keys[i * 7 % len(keys)], (i % 2, None), i % 5 + 1) for i in range(2 * len(keys))]
     items[len(items) * 3 // 4] = (keys[0], (0, None), 0)  # empties one map
     sums, sent, nested = dict[Any, int](), list[int](), dict[int, Counter[str]]()

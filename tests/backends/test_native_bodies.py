@@ -190,14 +190,14 @@ def _forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_forgotten")
-@chunks(CASES or 100)
+@chunks(CASES or 50)
 def test_many_random_bodies(chunk: int, cases: int) -> None:
     _many(cases, debug=False)
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_forgotten")
-@chunks(CASES or 20)
+@chunks(CASES or 10)
 def test_many_random_bodies_that_check_themselves(chunk: int, cases: int) -> None:
     _many(cases, debug=True)
 
@@ -224,7 +224,7 @@ def operators() -> dict[str, typed.Operator]:
     return found
 
 
-@pytest.mark.some(40)
+@pytest.mark.some(20)
 @pytest.mark.parametrize("debug", [False, True], ids=["fast", "checks"])
 @pytest.mark.parametrize("name", sorted(operators()))
 def test_the_hard_operators(name: str, *, debug: bool) -> None:

@@ -203,6 +203,7 @@ WAYS = {
 """Ways of a handler that notes entries, and whether entries are removed only after the last one was put in."""
 
 
+@pytest.mark.some(9)
 @pytest.mark.parametrize(
     ("key", "lend"),
     [
@@ -228,7 +229,7 @@ def test_noted_entries_are_not_used_again_where_keys_are_not_compared(key: str, 
     agree(op, native, rows)
 
 
-@pytest.mark.some(9)
+@pytest.mark.some(5)
 @pytest.mark.parametrize("key", KEYS)
 @pytest.mark.parametrize(
     ("keys", "size", "ticks"), [(6, 4, 60), pytest.param(40, 30, 30, marks=pytest.mark.slow), (3000, 900, 12)]
@@ -256,7 +257,7 @@ operator bounded(d: {{k: K, n: i64}}; $m: omap<K, {{n: i64, w: string}}>, $seen:
 """
 
 
-@pytest.mark.some(20)
+@pytest.mark.some(10)
 @pytest.mark.parametrize("key", ["string", "f64", "{a: i64, b: string, c: bool}"])
 @pytest.mark.parametrize("keep", ["keep_first", "keep_last"])
 @pytest.mark.parametrize(

@@ -126,6 +126,7 @@ BODIES = {
 }  # fmt: skip
 
 
+@pytest.mark.some(7)
 @pytest.mark.optimised
 @pytest.mark.parametrize("name", sorted(BODIES))
 def test_bodies(name: str) -> None:
@@ -226,6 +227,7 @@ def test_the_last_rows(peek: int, pop: int, push: int) -> None:
             found.clear()
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("phases", range(2, 16))
 def test_items_dealt_to_phases_and_gathered(phases: int) -> None:
     """However many there are, and of whatever size the items: vectors of eight and of sixteen."""

@@ -277,18 +277,28 @@ def test_hostile_sizes_trap(name: str) -> None:
     assert (items, fired.trap) == ([4, 5], None)
 
 
-NEST = "var a: A = zero(); a[x][x][x] = x; emit o a[x][x][x];"
+def nested(item: str, depth: int, size: int) -> str:
+    """Arrays in arrays: the evaluator has one of each depth, as they are alike, so that small ones may be large together."""
+    return item if depth == 0 else f"array<{nested(item, depth - 1, size)}, {size}>"
+
+
 TOO_LARGE = {
-    "wraps around": ("array<array<array<i64, 16777216>, 16777216>, 16777216>", NEST),
-    "wraps to nothing": ("array<array<array<i64, 1048576>, 1048576>, 2097152>", NEST),
+    "wraps around": (
+        nested("i64", 5, 32_768),
+        "var a: A = zero(); a[x][x][x][x][x] = x; emit o a[x][x][x][x][x];",
+    ),
+    "wraps to nothing": (
+        f"array<{nested('i64', 3, 32_768)}, 65536>",
+        "var a: A = zero(); a[x][x][x][x] = x; emit o a[x][x][x][x];",
+    ),
     "filled": ("array<array<i64, 100000>, 100000>", "var a: A = fill(fill(0)); a[x][x] = x; emit o a[x][x];"),
     "in a list": (
-        "array<array<i64, 16777216>, 16777216>",
-        "var l: list<A> = []; push(l, zero()); l[0][x][x] = x; emit o l[0][x][x];",
+        nested("i64", 3, 65_536),
+        "var l: list<A> = []; push(l, zero()); l[0][x][x][x] = x; emit o l[0][x][x][x];",
     ),
     "in a map": (
-        "{a: array<array<i64, 16777216>, 16777216>}",
-        "var m: map<i64, A> = {}; m[x] = zero(); m[x].a[x][x] = x; emit o m[x].a[x][x];",
+        f"{{a: {nested('i64', 3, 65_536)}}}",
+        "var m: map<i64, A> = {}; m[x] = zero(); m[x].a[x][x][x] = x; emit o m[x].a[x][x][x];",
     ),
 }
 

@@ -256,7 +256,7 @@ LARGER: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.some(11)
+@pytest.mark.some(6)
 @pytest.mark.parametrize("options", STATELESS, ids=str)
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_results_are_sent_once_and_in_order(scheme: str, options: dict[str, Any]) -> None:
@@ -530,7 +530,7 @@ LARGER_KEYED: list[dict[str, Any]] = [
 KEYED_SCHEMES = ("HybridQueue", "PartitionedQueues", "SharedQueue")
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("options", KEYED, ids=str)
 @pytest.mark.parametrize(
@@ -559,6 +559,7 @@ def test_a_keyed_operator_makes_what_one_worker_makes_in_larger_runs(
 BOTH: list[Any] = [{"batches": ["a", "a"]}, {"batches": ["a", "A"]}]
 
 
+@pytest.mark.some(1)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "options", BOTH + [pytest.param(each, marks=pytest.mark.long) for each in KEYED], ids=str

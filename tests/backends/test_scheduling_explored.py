@@ -184,7 +184,7 @@ def show(name: str, explored: Explored) -> None:
     print(f"\n{name}: {explored}")
 
 
-@pytest.mark.some(8)
+@pytest.mark.some(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RUNS)
 def test_nothing_is_lost_and_nobody_sleeps_for_ever(name: str) -> None:

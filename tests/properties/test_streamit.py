@@ -381,7 +381,7 @@ words = st.integers(-(1 << 31), (1 << 31) - 1) | st.integers(-9, 9)
 
 LATENCY = re.compile(r"\) (\[-?\d+:-?\d*\]|@ -?\d+);")
 NUMBER = re.compile(r"-?\d+")
-CASES = int(os.environ.get("RIVER_CASES", "25"))
+CASES = int(os.environ.get("RIVER_CASES", "15"))
 
 
 @pytest.mark.slow
@@ -412,7 +412,7 @@ def test_programs_have_one_outcome(text: str, items: list[int]) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=10)
+@settings(max_examples=int(os.environ.get("RIVER_CASES", "6")))
 @given(programs(depth=1), st.integers(0, 6))
 def test_sources_fire_so_often_at_each_tick(text: str, ticks: int) -> None:
     source = "void->int filter Source { int x; work push 2 { push(x++); push(x * 3); } }"
@@ -432,7 +432,7 @@ def test_sources_fire_so_often_at_each_tick(text: str, ticks: int) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=int(os.environ.get("RIVER_CASES", "3")))
+@settings(max_examples=int(os.environ.get("RIVER_CASES", "2")))
 @given(st.composite(lambda draw: Graphs(draw).messages())(), st.lists(words, min_size=10, max_size=60))
 def test_messages_are_handled_where_the_wavefront_is(text: str, items: list[int]) -> None:
     typed = FRONTEND.check(FRONTEND.parse(Source("p.str", text)))
@@ -460,7 +460,7 @@ int->int filter Ask(int most) {
 
 
 @pytest.mark.slow
-@settings(max_examples=int(os.environ.get("RIVER_CASES", "4")))
+@settings(max_examples=int(os.environ.get("RIVER_CASES", "2")))
 @given(
     st.composite(lambda draw: Graphs(draw).messages())(),
     st.lists(words, min_size=20, max_size=60),
@@ -483,7 +483,7 @@ def test_messages_beside_firings_that_ask(text: str, items: list[int], most: int
 
 
 @pytest.mark.slow
-@settings(max_examples=8)
+@settings(max_examples=int(os.environ.get("RIVER_CASES", "5")))
 @given(programs(depth=1), st.lists(words, max_size=20), st.sampled_from((0, 1, 3, 7)))
 def test_firings_ask_for_what_they_need(text: str, items: list[int], most: int) -> None:
     whole = text.replace("pipeline Main", "pipeline Inner")

@@ -21,7 +21,7 @@ from river.testing import seeds
 from tests.properties import texts_at_random as texts
 
 CHUNK: Final = 300
-CASES: Final = int(os.environ.get("RIVER_CASES", "100"))
+CASES: Final = int(os.environ.get("RIVER_CASES", "50"))
 PATIENCE: Final = 1_800
 """Seconds without a word from a process that tries texts; each text has a limit of its own, of the processor's time."""
 
