@@ -252,6 +252,7 @@ def _started(workers: int, settings: Mapping[str, str]) -> Session:
             given |= {
                 "spark.driver.host": "127.0.0.1",
                 "spark.driver.bindAddress": "127.0.0.1",
+                "spark.python.daemon.module": "backends.spark.daemon",
                 "spark.executorEnv.PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
             }
             surroundings["SPARK_LOCAL_IP"] = "127.0.0.1"

@@ -717,6 +717,20 @@ def users() -> Any:
     return import_module("pyspark.sql").SparkSession.builder.getOrCreate()
 
 
+def test_workers_begin_with_what_their_tasks_need(users: Any) -> None:
+    """So that none of them imports it anew, or looks for modules in archives."""
+
+    def seen(_: int) -> str:
+        import sys
+
+        archives = [each for each in sys.path if each.endswith("pyspark.zip")]
+        return f"{archives} {sorted({'backends.spark.epoch', 'pandas'} & {*sys.modules})}"
+
+    asked = import_module("pyspark.sql.functions").udf(seen, "string", useArrow=False)
+    ((told,),) = users.range(1).select(asked("id")).collect()
+    assert told == "[] ['backends.spark.epoch', 'pandas']"
+
+
 @pytest.mark.parametrize("ansi", ["true", "false"])
 def test_what_spark_computes_itself_means_the_same_by_all_settings(users: Any, ansi: str) -> None:
     """And sums wrap, where those of Spark's own end the job, or are null; numbers of rows are never null."""
