@@ -23,7 +23,12 @@ def logic(over: RowExpressions, op: str, left: Found, right: Found, expr: s.Expr
     """`and`, `or`: in three values where an operand may be unknown."""
     if isinstance(left.type, t.Optional) or isinstance(right.type, t.Optional):
         return over.typed(s.Call(f"{op}3", (left.expr, right.expr), span=expr.span))
-    return over.typed(s.Binary(op, left.expr, right.expr, span=expr.span))
+    both = s.Binary(op, left.expr, right.expr, span=expr.span)
+    if left.type == right.type == t.BOOL:
+        return Found(
+            both, t.BOOL
+        )  # to look at all that a long chain has in it again, at each level, took most of its time
+    return over.typed(both)
 
 
 def comparison(over: RowExpressions, op: str, left: Found, right: Found, expr: s.Expr) -> Found:
