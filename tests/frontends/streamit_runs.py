@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import struct
+from functools import lru_cache
 from typing import Any
 
-import river
 from frontends.streamit import FRONTEND
+from river.driver import Compiled
 from river.source import Source
 from tests.oracles import streamit_direct as direct
 
 BACKENDS = ("multicore", "reference")
 
 
+@lru_cache(maxsize=16)
+def made(text: str) -> tuple[Any, Compiled]:
+    """A program as it has been checked, and what is made of it, as `river.compile` does; once for all inputs of a test."""
+    typed = FRONTEND.check(FRONTEND.parse(Source("t.str", text)))
+    return typed, Compiled(FRONTEND.lower(typed), FRONTEND.warnings(typed), lowered=True, name="t.str")
+
+
 def run(text: str, data: dict[str, list[Any]] | None = None, iterations: int | None = None) -> dict[str, Any]:
     """What both backends and the direct definition say, which must be the same; of `stdout`, the text."""
-    compiled = river.compile(text, lang="streamit")
-    typed = FRONTEND.check(FRONTEND.parse(Source("t.str", text)))
+    typed, compiled = made(text)
     expected = direct.run(typed, data or {}, iterations or 0)
     collected = dict.fromkeys(compiled.outputs)
     for backend in BACKENDS:

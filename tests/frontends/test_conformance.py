@@ -44,4 +44,4 @@ TEXTS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TEXTS)
 def test_languages_keep_their_promises(name: str) -> None:
-    check_frontend(plugins.frontend(name), TEXTS[name], examples=40)
+    check_frontend(plugins.frontend(name), TEXTS[name], examples=20)

@@ -157,7 +157,7 @@ def test_aggregates_say_at_every_instant_what_duckdb_says(duckdb, grouped: bool)
     chance = seeds.chance("aggregates", str(grouped))
     parts = ("g, ", " group by g") if grouped else ("", "")
     items = parts[0] + ", ".join(theirs or ours for ours, theirs in SAME.items())
-    for _ in range(6):
+    for _ in range(3):
         rows = [(i, *row(chance)) for i in range(10)]
         found = says(QUERY.format(*parts), rows)
         now: list[Any] = []
@@ -203,6 +203,7 @@ SOME = [
 
 
 @pytest.mark.slow
+@pytest.mark.some(1)
 @pytest.mark.parametrize("parts", [("g, ", " group by g"), ("", "")])
 def test_machine_code_says_the_same(parts: tuple[str, str]) -> None:
     query = QUERY.format(*parts)

@@ -79,7 +79,7 @@ QUERIES = [
 ]  # fmt: skip
 
 
-@pytest.mark.some(12)
+@pytest.mark.some(6)
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_change_costs_the_same_however_long_the_window_is(query: str) -> None:
     costs = [steps(query, n, n + STEADY + 2) - steps(query, n, n + 2) for n in (SHORT, LONG)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -231,6 +232,7 @@ SAME = {
 """Expressions over the rows above, and how DuckDB writes them."""
 
 
+@cache
 def lower(text: str) -> Any:
     return verify(FRONTEND.lower(FRONTEND.check(FRONTEND.parse(Source("<query>", INPUTS + text)))), LIBRARY)
 

@@ -54,8 +54,9 @@ def length(number: int | str, unit: str | None = None) -> c.Length:
     return c.Length(Fraction(number), unit)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_grammar_has_no_two_readings() -> None:
+    """Takes seconds, and depends on the grammar alone: who changes that has it proved by `tests/house/test_grammars.py`."""
     PARSER.build(strict=True)
 
 

@@ -372,7 +372,7 @@ def fill(duckdb: Any, name: str, rows: list[Any]) -> None:
         duckdb.execute(f"insert into {name} values {', '.join([marks] * len(rows))}", values)
 
 
-@pytest.mark.some(40)
+@pytest.mark.some(25)
 @pytest.mark.parametrize("query", [*QUERIES, *HERE])
 def test_queries_say_at_every_instant_what_sql_says(duckdb, query: str) -> None:
     chance = seeds.chance("queries", query)
@@ -399,7 +399,7 @@ def test_queries_say_at_every_instant_what_sql_says(duckdb, query: str) -> None:
             assert now == expected, (at, data)
 
 
-@pytest.mark.some(22)
+@pytest.mark.some(14)
 @pytest.mark.parametrize("query", QUERIES)
 def test_bags_say_the_same(query: str) -> None:
     """So the oracle knows the same algebra, with whatever is nested in it."""

@@ -33,7 +33,7 @@ def shown(*args: str, text: str = "") -> tuple[int, str, str]:
     return status, out.getvalue(), err.getvalue()
 
 
-@pytest.mark.some(20)
+@pytest.mark.some(10)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", sorted(path.name for path in PROGRAMS.glob("*.szl")))
 def test_scripts_hold(name: str, backend: str) -> None:
@@ -41,6 +41,7 @@ def test_scripts_hold(name: str, backend: str) -> None:
     assert (status, [line for line in err.splitlines() if "run-undefined" in line]) == (0, [])
 
 
+@pytest.mark.some(8)
 @pytest.mark.parametrize("name", sorted(path.name for path in PROGRAMS.glob("*.szl")))
 def test_the_programs_of_scripts_are_read_from_what_is_printed_of_them(name: str) -> None:
     program = compile_source(Source(name, (PROGRAMS / name).read_text("utf-8"))).program

@@ -7,6 +7,7 @@ machine code or SQL of it, and the languages. All others ask for its line, `effe
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,6 +84,14 @@ def decisions(tree: ast.AST) -> Iterator[tuple[int, str]]:
                 pass
 
 
+WORD = re.compile(rf"[\"']({'|'.join(map(re.escape, sorted(WORDS - ELSEWHERE)))})[\"']")
+
+
+def may_decide(text: str) -> bool:
+    """Whether a text has any of the words without which nothing in it decides: most need not be taken apart."""
+    return "Apply(" in text or "operation" in text or len(set(WORD.findall(text))) > 1
+
+
 CASES = {
     "match node:\n  case typed.Apply(_, 'len', (rows,), _): pass": ["len"],
     "match node:\n  case typed.Apply(operation='push' | 'add'): pass": ["push", "add"],
@@ -99,14 +108,17 @@ CASES = {
 @pytest.mark.parametrize("text", CASES)
 def test_decisions_by_name_are_seen(text: str) -> None:
     assert [found for _, found in decisions(ast.parse(text))] == CASES[text]
+    assert may_decide(text) or not CASES[text]
 
 
 def test_nothing_decides_by_the_name_of_an_operation() -> None:
     assert len(SOURCES) > 100
+    texts = {path.relative_to(ROOT): path.read_text() for path in SOURCES}
     found = [
-        f"{path.relative_to(ROOT)}:{line}: {what}"
-        for path in SOURCES
-        for line, what in decisions(ast.parse(path.read_text()))
+        f"{path}:{line}: {what}"
+        for path, text in texts.items()
+        if may_decide(text)
+        for line, what in decisions(ast.parse(text))
     ]
     assert found == []
 

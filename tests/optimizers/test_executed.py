@@ -72,6 +72,7 @@ def contents(draw: st.DrawFn, queue: Queue, most: int) -> tuple[Any, ...]:
     return tuple(found)
 
 
+@pytest.mark.some(9)
 @pytest.mark.parametrize("name", CASES)
 @settings(max_examples=8)
 @given(st.data())

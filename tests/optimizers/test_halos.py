@@ -34,6 +34,7 @@ def windows(peek: int, pop: int, push: int, said: str = "@Parallel(3)", first: s
     return HEAD + OPERATOR.format(peek=peek, pop=pop, emits=emits, said=said, first=first)
 
 
+@pytest.mark.some(12)
 @pytest.mark.parametrize("degree", [2, 3])
 @pytest.mark.parametrize("first", ["", " = [7]", " = fill(9, 4)"])
 @pytest.mark.parametrize(("peek", "pop", "push"), [(1, 1, 1), (3, 1, 1), (4, 2, 3), (5, 3, 2), (2, 2, 1)])

@@ -126,6 +126,7 @@ def shown(compiled: Compiled, inputs: Any, **more: Any) -> Any:
     return compiled.run(inputs, **more)["output"].to_pylist()
 
 
+@pytest.mark.some(7)
 @pytest.mark.parametrize("name", WHOLE)
 def test_a_steady_state_is_one_firing_and_computes_the_same(name: str) -> None:
     before, after = made(WHOLE[name])

@@ -74,6 +74,7 @@ DERIVED = {
 }
 
 
+@pytest.mark.some(9)
 @pytest.mark.parametrize("name", DERIVED)
 @settings(max_examples=8)
 @given(data=st.data())

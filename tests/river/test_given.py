@@ -72,6 +72,7 @@ def put(path: Path, text: str) -> None:
     path.write_text(text)
 
 
+@pytest.mark.some(8)
 @pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "parquet", "arrow"])
 @pytest.mark.parametrize("by", [["day", "k"], ["s"], ["f", "b"], ["d", "t"]])
 def test_what_is_divided_is_read_back(by: list[str], kind: str, tmp_path: Path) -> None:

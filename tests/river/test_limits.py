@@ -8,6 +8,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
@@ -152,7 +153,8 @@ MADE = """if True:
 @pytest.mark.parametrize("size", ["150M", "300M"])
 def test_arrow_data_that_need_more_memory_are_told(folder: Path, size: str) -> None:
     """Libraries and threads that get no memory end the process, or have it wait for ever."""
-    rows = pa.table({"ts": range(1_500_000), "x": range(1_500_000)})
+    numbers = np.arange(1_500_000)
+    rows = pa.table({"ts": numbers, "x": numbers})
     parquet.write_table(rows, folder / "s.parquet", compression="none", use_dictionary=False)
     (folder / "all.cql").write_text(
         "s: { ts: int; x: int } stream by ts;\no: stream = select * from s where x >= 0;\n"

@@ -60,7 +60,7 @@ COMMANDS = {
 FEW = ("help", "run")
 
 
-@pytest.mark.some(6)
+@pytest.mark.some(4)
 @pytest.mark.parametrize(
     "name", [n if n in FEW else pytest.param(n, marks=pytest.mark.slow) for n in COMMANDS]
 )
@@ -72,6 +72,7 @@ def test_what_cannot_be_written_is_told(folder: Path, name: str) -> None:
     )
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     "name",
     [n if n in FEW else pytest.param(n, marks=pytest.mark.slow) for n in ("help", "run", "arrow", "compile")],
@@ -84,6 +85,7 @@ def test_an_output_that_is_closed_is_told(folder: Path, name: str) -> None:
     )
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     "name", ["help", *(pytest.param(each, marks=pytest.mark.slow) for each in ("run", "arrow", "parquet"))]
 )
@@ -176,7 +178,7 @@ def test_what_does_not_block_is_waited_for(folder: Path) -> None:
 SLOW = ("out parquet", "dead letters", "metrics", "checkpoint")
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     "option",
     ["out", "compile", *(pytest.param(each, marks=pytest.mark.slow) for each in SLOW)],

@@ -71,7 +71,7 @@ def test_python_programs_find_what_an_earlier_process_kept(
     assert found.graph.program == first.graph.program
 
 
-@pytest.mark.some(12)
+@pytest.mark.some(6)
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.name)
 def test_programs_are_the_same_again(path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = read_source(str(path))
