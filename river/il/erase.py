@@ -199,7 +199,7 @@ class _Erased:
         before: Progress = variables.pop(0) if self.follows else _unfollowed(count)
         outs: list[list[Value]] = [[] for _ in self.operator.outs]
         turn = _Turn(variables, outs)
-        was_over = self.over(waiting, before)
+        begun = waiting
         progress = self.arrived(item, port, before)
         if not isinstance(item, Mark):
             if self.waits:
@@ -211,7 +211,7 @@ class _Erased:
         progress = self.noted(progress, outs)
         self.mark(before, progress, turn)
         progress = self.noted(progress, outs)
-        if not was_over and self.over(waiting, progress):
+        if self.over(waiting, progress) and not self.over(begun, before):
             for out in outs:
                 out.append(END)
         hidden = ((waiting,) if self.waits else ()) + ((progress,) if self.follows else ())

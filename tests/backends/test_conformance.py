@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import settings
 
 from river import plugins
 from river.diagnostics import Rejected
@@ -14,7 +15,7 @@ from river.testing import check_backend
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in plugins.backends() if name != "spark"])
 def test_backends_keep_their_promises(name: str) -> None:
-    check_backend(plugins.backend(name), examples=8)
+    check_backend(plugins.backend(name), examples=min(15, settings().max_examples // 2))
 
 
 @pytest.mark.parametrize("native", ["on", "off"])

@@ -37,6 +37,7 @@ def read(kind: str, first: int, cases: int) -> None:
     print(f"{kind}: {totals}")
 
 
+@pytest.mark.some(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["arrow", "parquet"])
 def test_damaged_files_are_read_or_refused(kind: str) -> None:

@@ -227,7 +227,7 @@ def test_a_chain_from_a_window_on_is_one_region(
 ) -> None:
     """Rows come, stay, and leave in shards: what is sent stands in the order of one worker, marks and the end included."""
     graph = compiled(HEAD + query).graph
-    given_ = requests(400, 7)
+    given_ = requests(300, 7)
     found: list[list[Any]] = []
     summaries: list[Any] = []
     for options in (Options(1), Options(2, 3, 8), Options(5, 40, 64)):

@@ -138,7 +138,7 @@ FORMATS = st.sampled_from(["csv", "jsonl"])
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("small")
-@settings(max_examples=3)
+@settings(max_examples=min(6, settings().max_examples // 5))
 @given(
     rows=ROWS, format_=FORMATS, bad=BAD, on_error=st.sampled_from(["stop", "skip"]), workers=st.integers(2, 5)
 )

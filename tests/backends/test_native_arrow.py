@@ -34,7 +34,7 @@ DEEP = t.Record((
     ("r", t.Optional(t.Record((("t", t.TIME), ("s", t.STRING), ("m", t.Decimal(5, 2)), ("q", t.Tuple((t.Optional(t.BYTES),))))))),
 ))  # fmt: skip
 
-few = settings(max_examples=20, deadline=None)
+few = settings(max_examples=min(40, settings().max_examples), deadline=None)
 
 
 def sayable(type_: t.Type) -> t.Type:
@@ -133,7 +133,7 @@ def test_what_is_copied_does_not_keep_the_batch() -> None:
 
 @pytest.mark.slow
 @given(item_types(8).map(sayable), st.data())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=min(60, 2 * settings().max_examples), deadline=None)
 def test_any_type(type_: t.Type, data: st.DataObject) -> None:
     values = data.draw(st.lists(values_of(type_, 3), max_size=6))
     made = check_out(type_, values)

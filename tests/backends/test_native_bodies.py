@@ -158,7 +158,7 @@ def compare(case: BodyCase, *, debug: bool) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=15)
+@settings(max_examples=min(15, settings().max_examples // 3))
 @given(bodies(firings=4))
 def test_random_bodies(case: BodyCase) -> None:
     compare(case, debug=False)

@@ -55,7 +55,7 @@ PIECES = [
 ]  # of characters, too
 SPECIAL = st.text(alphabet=' ,\t"\n\r\\aé\x00\x1f\x7f', max_size=30)
 
-few = settings(max_examples=10, deadline=None)
+few = settings(max_examples=min(15, settings().max_examples * 2 // 3), deadline=None)
 
 
 def general(type_: t.Type, format_: str, items: list[Any]) -> bytes:

@@ -115,7 +115,7 @@ def test_ordered_maps_and_bags_of_many_items() -> None:
           } }
         (o, $m, $b) <- f(t, $m, $b);""")
     chance = seeds.chance("native engine", 3)
-    items = [(chance.randrange(-900, 900), chance.random() < 0.6) for _ in range(6000)]
+    items = [(chance.randrange(-900, 900), chance.random() < 0.6) for _ in range(3000)]
     (found,), fired = op.fire_batch([items])
     assert fired.trap is None
     keys: set[int] = set()

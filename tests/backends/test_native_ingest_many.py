@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 pytest.importorskip("llvmlite")
 
 CHUNK = 250
-CASES = int(os.environ.get("RIVER_CASES", "250"))  # of each kind of file
+CASES = int(os.environ.get("RIVER_CASES", "120"))  # of each kind of file
 
 WHOLES = ["", "-", "+5", "-0", "0", "007", "1_0", " 1", "1 ", "1.0", "1e3", "٣", "9223372036854775807", "9223372036854775808",
           "-9223372036854775808", "-9223372036854775809", "2147483647", "2147483648", "-2147483648", "-2147483649",
@@ -149,7 +149,7 @@ def damaged(data: bytes, tokens: Sequence[bytes], chance: random.Random) -> byte
 def fuzzed(name: str, make: Callable[[t.Record, random.Random], bytes], chunk: int) -> None:
     chance = seeds.chance(name, chunk)
     path = FOLDER / f"many-{name}"
-    for _ in range(CHUNK):
+    for _ in range(min(CHUNK, CASES - CHUNK * chunk)):
         type_ = TYPES[chance.choice(list(TYPES))]
         data = make(type_, chance)
         path.write_bytes(data)

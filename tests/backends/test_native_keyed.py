@@ -146,7 +146,7 @@ def test_entries_are_remembered_while_the_map_stays(line: str, remembered: bool)
     )
     found = {slot: (each.variable, each.steady) for slot, each in noted(op.items[0].body).items()}
     assert found == ({1: (0, False)} if remembered else {})
-    agree(op, native, changes(seeds.chance("native keyed", 5), KEYS["string"], 20, 12, 20))
+    agree(op, native, changes(seeds.chance("native keyed", 5), KEYS["string"], 20, 12, 15))
 
 
 STEADY = """river 1;

@@ -170,7 +170,7 @@ def same_everywhere(program: tuple[str, str, list[Any]]) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=min(15, settings().max_examples // 2), deadline=None)
 @given(programs())
 def test_random_bodies(program: tuple[str, str, list[Any]]) -> None:
     same_everywhere(program)

@@ -143,6 +143,7 @@ TOGETHER = st.sampled_from([1, 2, 100])
 LARGEST = st.sampled_from([20, 1 << 22])
 
 
+@pytest.mark.some(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["two", "texts", "all"])
 def test_csv_cut_anywhere(name):

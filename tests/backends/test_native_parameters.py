@@ -224,6 +224,7 @@ def test_constants_that_bound_loops_stay_in_the_code() -> None:
     assert parameters(ops) == [None] * len(ops)
 
 
+@pytest.mark.some(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10, 16))
 def test_random_arguments(seed: int) -> None:

@@ -76,7 +76,7 @@ def floats(path: Path) -> bytes:
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=min(15, settings().max_examples // 2))
 @given(
     st.lists(st.one_of(st.integers(1, 200), st.integers(1, 4000)), max_size=5),
     st.one_of(st.integers(0, 200), st.integers(0, 8000)),

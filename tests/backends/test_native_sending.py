@@ -207,6 +207,7 @@ COMPARED = {
 }
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize("debug", [False, True])
 @pytest.mark.parametrize("name", COMPARED)
 def test_lists_that_are_compared_both_ways(name: str, debug: bool) -> None:

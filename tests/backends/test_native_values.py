@@ -36,7 +36,7 @@ STATE = t.Tuple((
 KEYS = (ROW, t.List(ROW), t.Array(t.F64, 3), t.Optional(t.List(t.BYTES)), t.Map(t.F64, t.STRING), t.Bag(t.STRING),
         t.OMap(t.I32, t.F32), t.Deque(t.BOOL))  # fmt: skip
 
-few = settings(max_examples=40)
+few = settings(max_examples=min(40, settings().max_examples))
 
 
 def hashing(type_: t.Type) -> NativeOperator:
@@ -144,7 +144,7 @@ def test_variables_keep_their_value(keeper: NativeOperator, first: Any, second: 
 
 @pytest.mark.slow
 @given(st.sampled_from(KEYS), st.data())
-@settings(max_examples=100)
+@settings(max_examples=min(100, 3 * settings().max_examples))
 def test_hashes_are_those_of_the_evaluator(
     hashers: dict[t.Type, NativeOperator], type_: t.Type, data: st.DataObject
 ) -> None:

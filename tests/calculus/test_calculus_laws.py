@@ -160,7 +160,7 @@ def everything(program, inputs):
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=min(150, 5 * settings().max_examples))
 @given(cases())
 def test_reduction_changes_no_outcome_and_no_divergence(case):
     program, inputs = case

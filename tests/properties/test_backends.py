@@ -105,7 +105,7 @@ def test_every_result_is_an_outcome_of_the_calculus(text, items, options):
 
 
 CHUNK = 50
-CASES = int(os.environ.get("RIVER_CASES", "60"))
+CASES = int(os.environ.get("RIVER_CASES", "40"))
 PATIENCE = 60  # seconds, after which a run that has not ended counts as one that stalls
 DELAYED = st.builds(
     Options,

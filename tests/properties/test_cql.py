@@ -443,7 +443,7 @@ def test_deltas_say_what_bags_say(text: str, s, t, p, seed: int) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=5)
+@settings(max_examples=min(8, settings().max_examples // 3))
 @given(programs(), rows_of(ANY_FLOAT), rows_of(ANY_FLOAT), changes(ANY_FLOAT), st.integers(0, 99))
 @pytest.mark.parametrize("first", [-(1 << 63), (1 << 63) - 1 - LAST])
 def test_so_they_do_at_the_ends_of_time(first: int, text: str, s, t, p, seed: int) -> None:

@@ -419,7 +419,7 @@ COMPILED = river.compile(REDUCERS, lang="sawzall")
 
 
 @pytest.mark.slow
-@settings(max_examples=12)
+@settings(max_examples=min(12, settings().max_examples // 2))
 @given(st.lists(records, max_size=12), st.randoms(use_true_random=False))
 def test_tables_do_not_see_the_order_of_the_records(data: list[dict[str, Any]], random: Any) -> None:
     mixed = random.sample(data, len(data))
