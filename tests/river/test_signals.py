@@ -119,13 +119,6 @@ def signalled(program: Path, chance: random.Random) -> None:
 
 
 @pytest.mark.slow
-def test_a_signal_at_any_moment(program):
-    chance = seeds.chance("signals")
-    for _ in range(5):
-        signalled(program, chance)
-
-
-@pytest.mark.slow
 def test_many_signals_at_any_moment(program):
     chance = seeds.chance("many signals")
     for _ in range(CASES):
