@@ -126,6 +126,7 @@ _PARQUET = (
 )
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("code", "numpy"),
     [

@@ -85,6 +85,7 @@ def test_what_is_divided_is_read_back(by: list[str], kind: str, tmp_path: Path) 
     assert plain(first) == plain(wanted)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
 def test_machine_code_reads_them(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody makes rows in Python, nor where rows may be late; the time stamp may be such a column, too."""
