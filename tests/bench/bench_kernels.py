@@ -7,8 +7,9 @@ operators take about as long for an item as in that paper's Table 2; what takes 
 All ways read files and write files, take turns, and their answers must be the same, those of queries but for the order within an
 instant. One core is the process pinned to one processor. Printed are the medians of ratios of runs that stood side by side:
 `by hand` and `none` are what the optimized program is compared with on as many cores; `2 over 1` is the optimized program on two
-cores over the one without optimization on one. On a machine that others use, how much the busiest thread does tells how well the
-work is divided.
+cores over the one without optimization on one. `measured` is the optimized program with a profile of the same data, so it says
+what could be gained, at most, by planning anew in the middle of a run. On a machine that others use, how much the busiest thread
+does tells how well the work is divided.
 
 Run: python tests/bench/bench_kernels.py [--programs NAME,...] [--scale X] [--runs N]
 """
@@ -123,12 +124,13 @@ def compare(name: str, bench: Bench, scale: float, runs: int, folder: Path) -> N
     rows = max(1, round(bench.rows * scale))
     inputs = {each: str(written(kind, rows, bench, folder)) for each, kind in bench.inputs.items()}
     program, hand = river.load(str(PROGRAMS / name)), annotated(name, bench)
+    told = program.profiled(program.profile(inputs))
     suffix = "arrow" if name.endswith(".str") else bench.form
 
     def run(way: str, cores: int) -> tuple[measure.Took, float]:
         outputs = {each: str(folder / f"{way}-{cores}-{each}.{suffix}") for each in program.outputs}
-        which = hand if way == "by hand" else program
-        options: dict[str, Any] = {"workers": cores, "optimize": way == "automatic"}
+        which = {"by hand": hand, "measured": told}.get(way, program)
+        options: dict[str, Any] = {"workers": cores, "optimize": way in ("automatic", "measured")}
         if way == "by hand":
             options["passes"] = bench.passes
         return pinned(lambda: which.run(inputs, outputs, **options), cores)
@@ -136,7 +138,7 @@ def compare(name: str, bench: Bench, scale: float, runs: int, folder: Path) -> N
     ways = {
         f"river {way}, {cores}": partial(run, way, cores)
         for cores in (1, 2)
-        for way in ("none", "automatic", "by hand")
+        for way in ("none", "automatic", "measured", "by hand")
     }
     for each in ways.values():  # machine code is made, and optimised
         each()
@@ -162,6 +164,8 @@ def compare(name: str, bench: Bench, scale: float, runs: int, folder: Path) -> N
     for what, one, other, least in (
         ("automatic over by hand, 1 core", "by hand, 1", "automatic, 1", 0.97),
         ("automatic over by hand, 2 cores", "by hand, 2", "automatic, 2", 0.97),
+        ("automatic over measured, 1 core", "measured, 1", "automatic, 1", 0.97),
+        ("automatic over measured, 2 cores", "measured, 2", "automatic, 2", 0.97),
         ("automatic over none, 1 core", "none, 1", "automatic, 1", 0.97),
         ("automatic over none, 2 cores", "none, 2", "automatic, 2", 0.97),
         ("automatic on 2 cores over none on 1", "none, 1", "automatic, 2", bench.gain),
