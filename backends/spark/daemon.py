@@ -7,6 +7,7 @@ the allocator of Arrow has one, which minds forks.
 
 from __future__ import annotations
 
+import gc
 import sys
 from importlib import import_module
 from importlib.machinery import PathFinder
@@ -25,6 +26,7 @@ NEEDED: Final = (
     "backends.native.module",
     "backends.spark.direct",
     "backends.spark.epoch",
+    "pyspark.worker",
 )
 
 
@@ -51,6 +53,8 @@ def main() -> None:
     sys.path[:] = found
     for name in NEEDED:
         import_module(name)
+    gc.collect()
+    gc.freeze()  # workers look for garbage after each task: among all that is here it took longer than a small task
     import_module("pyspark.daemon").manager()
 
 
