@@ -41,7 +41,7 @@ test: $(VENV)/.dev ## run all tests but those that take many minutes
 	$(PYTEST) $(PARALLEL) -m "not long"
 
 long: $(VENV)/.dev ## run the tests that take many minutes: all operations, all interleavings, RIVER_CASES random programs
-	$(PYTEST) $(PARALLEL) --every-case -m "long or slow"
+	$(PYTEST) $(PARALLEL) --every-case -m "long or slow or some"
 
 campaigns: $(VENV)/.dev ## run every law at length, which takes hours; the results go into docs/trust.md
 	$(BIN)/python tests/campaigns/run.py --workers 2 --table docs/trust.md

@@ -6,7 +6,7 @@ import os
 import shutil
 from ctypes import c_int64
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
@@ -53,8 +53,14 @@ def _as_for_users(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[N
         yield
 
 
+_USED: Final[dict[int, str]] = {}
+"""Where operators begin to count, and in which test: what another one has made in this process would be found."""
+
+
 def counts(seed: int) -> NativeOperator:
-    """An operator of which nobody has code: `seed` is where it begins to count."""
+    """An operator of which nobody has code but this test: `seed` is where it begins to count."""
+    test = os.environ["PYTEST_CURRENT_TEST"].split(" ")[0]
+    assert _USED.setdefault(seed, test) == test
     graph = verify(parse(Source("test.river", COUNTS.replace("SEED", str(seed)))), Library.of({}))
     (instance,) = graph.instances
     assert isinstance(instance.operator, typed.Operator)
@@ -257,17 +263,17 @@ def test_a_run_on_much_has_as_much_code_optimised_as_it_is_worth(monkeypatch: py
         return make(text, level)
 
     with while_running(room=1 << 30):
-        counts(95)  # the parts of the library are there now
+        counts(195)  # the parts of the library are there now
     monkeypatch.setattr(shared, "machine_code", made)
     with while_running(room=1 << 30):
-        counts(96)
+        counts(196)
     size = max(sizes)
     with while_running(room=2 * size - 1) as improver:
-        native = [counts(97), counts(98)]
+        native = [counts(197), counts(198)]
         assert improver.room < size
     assert levels == [OPTIMISATION, OPTIMISATION, QUICK]
     assert [each.code.tier is None for each in native] == [True, False]
-    assert [fired(each, ("a", 1)) for each in native] == [[("a", 98)], [("a", 99)]]
+    assert [fired(each, ("a", 1)) for each in native] == [[("a", 198)], [("a", 199)]]
 
 
 @pytest.mark.parametrize("first", [0, QUICK])
@@ -475,6 +481,7 @@ def test_a_cache_that_is_removed_meanwhile_does_not_come_back(
     monkeypatch.setattr(improving, "kept_as", lambda *_: done.append("kept"))
     improving.fulfil([tier.order, tier.order])
     assert done == ["improved"]
+    assert not tmp_path.exists()
 
 
 @pytest.mark.parametrize("program", ["", "/opt/app/server"])
