@@ -28,6 +28,7 @@ NEEDED: Final = (
     "backends.spark.epoch",
     "pyspark.worker",
 )
+"""Modules that bring with them what tasks import: readers, machine code, and the passes and the engine for programs in a task."""
 
 
 def unpacked(path: Sequence[str]) -> list[str]:

@@ -25,9 +25,7 @@ def logic(over: RowExpressions, op: str, left: Found, right: Found, expr: s.Expr
         return over.typed(s.Call(f"{op}3", (left.expr, right.expr), span=expr.span))
     both = s.Binary(op, left.expr, right.expr, span=expr.span)
     if left.type == right.type == t.BOOL:
-        return Found(
-            both, t.BOOL
-        )  # to look at all that a long chain has in it again, at each level, took most of its time
+        return Found(both, t.BOOL)  # known without a look at all of a long chain, at each level
     return over.typed(both)
 
 
