@@ -57,7 +57,10 @@ def function(operation: str, types: tuple[Type, ...], result: Type) -> Callable[
 def zero(type_: Type, sizes: Mapping[str, Value] | None = None, act: Act = _nothing) -> Value:
     """Zero, false, or an array of such."""
     if isinstance(type_, ty.Vector):
-        return [zero(type_.item, sizes, act) for _ in range(evaluate(type_.size, sizes or {}, act))]
+        size = evaluate(type_.size, sizes or {}, act)
+        if isinstance(type_.item, ty.Vector | ty.Struct):
+            return [zero(type_.item, sizes, act) for _ in range(size)]
+        return [zero(type_.item)] * size
     match type_:
         case ty.Struct(_, fields):
             return [zero(field, sizes, act) for _, field in fields]

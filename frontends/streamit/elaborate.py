@@ -21,6 +21,7 @@ from frontends.streamit.rates import rates
 from frontends.streamit.routines import first_state
 from frontends.streamit.starts import starts
 from frontends.streamit.trees import Usage
+from frontends.streamit.turns import least_turns
 from river.classes import define, evolve, field
 from river.diagnostics import InternalError
 from river.il.trees import Same, fresh, walk
@@ -45,6 +46,9 @@ CALLS = 10 * LARGEST
 LONGEST = 2_000_000
 MOST_ITEMS = 1 << 20
 DEEPEST = 1_000
+ELSEWHERE = (
+    "make long tables in the `init` of the filter that uses them: its parameters say what they depend on"
+)
 RESULT = "return"
 """What a function gives, among its variables."""
 
@@ -523,11 +527,15 @@ class _Elaborator:
         self.steps += 1
         if self.steps > LONGEST:
             message = f"making the graph took more than {LONGEST:,} steps"
-            raise self.report.error("streamit-endless", message, span, "does the loop end?")
+            raise self.report.error("streamit-endless", message, span, f"does the loop end? {ELSEWHERE}")
 
     def loop(self, item: ty.For | ty.While, values: Values, top: _Open | None) -> str | None:
         """Runs a loop; `return` when that ends it."""
         first, steps = (item.first, item.steps) if isinstance(item, ty.For) else ((), ())
+        coming = least_turns(item, values)
+        if self.steps + coming > LONGEST:
+            message = f"making the graph takes more than {LONGEST:,} steps, this loop alone {coming:,}"
+            raise self.report.error("streamit-endless", message, item.span, ELSEWHERE)
         self.run(first, values, top)
         late = isinstance(item, ty.While) and item.late
         while late or self.value(item.cond, values):
