@@ -225,6 +225,12 @@ class Expressions(Arithmetic):
 
     def cond(self, value: c.Expr) -> ty.Expr:
         """A condition."""
+        if isinstance(value, c.Assign) and not value.op:
+            place, new = value.place.span, value.value.span
+            compared = f"`{place.text} == {new.text}` compares" if place and new else "`==` compares"
+            message = "this condition is an assignment: it holds if what is assigned is true, or not 0"
+            help_line = f"{compared}; if it is meant, assign in a statement before"
+            self.report.warn("streamit-condition", message, value.span, help_line)
         return self.expr(value, ty.BOOLEAN)
 
     def expr(self, value: c.Expr, wanted: ty.Type | None = None) -> ty.Expr:

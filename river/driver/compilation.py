@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from river import plugins
 from river.backend import Options
 from river.classes import evolve, field, frozen
-from river.diagnostics import Diagnostic, Rejected, closest
+from river.diagnostics import Diagnostic, Rejected
 from river.driver.execution import execute
 from river.driver.inputs import read_by
 from river.driver.job import Inputs, Job, Results, columns_of
@@ -470,7 +470,7 @@ _LINE_END = re.compile(r"\r\n?")
 
 def _missing(path: str, error: OSError) -> Diagnostic:
     if isinstance(error, FileNotFoundError):
-        folder = Path(path).parent
-        near = closest(Path(path).name, [p.name for p in folder.iterdir()]) if folder.is_dir() else None
-        return Diagnostic("missing-file", f"there is no file `{path}`", help=near)
+        from river.io.errors import sought
+
+        return Diagnostic("missing-file", f"there is no file `{path}`", help=sought(path))
     return Diagnostic("missing-file", f"cannot read `{path}`: {(error.strerror or str(error)).lower()}")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, TextIO
 
 from river.classes import field as attribute
 from river.classes import frozen
-from river.diagnostics import Diagnostic, Note, Rejected, Severity, render
+from river.diagnostics import Diagnostic, Note, Rejected, Severity, closest, render
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -215,7 +215,20 @@ def _letter(error: RowError) -> str:
 
 def missing_file(path: str) -> Diagnostic:
     """The diagnostic for an input file that is not there."""
-    return Diagnostic("data-missing-file", f"there is no file `{path}`")
+    return Diagnostic("data-missing-file", f"there is no file `{path}`", help=sought(path))
+
+
+def sought(path: str) -> str:
+    """What to try where there is no file `path`: the name nearest to it, or where it is sought."""
+    folder = Path(path).parent
+    where = f"in `{folder}`" if Path(path).is_absolute() else "from the folder in which River was started"
+    try:
+        if not folder.is_dir():
+            return f"there is no folder `{folder}`; paths begin in the folder in which River was started"
+        near = closest(Path(path).name, [each.name for each in folder.iterdir()])
+    except (OSError, ValueError):
+        near = None
+    return near or f"it is sought {where}"
 
 
 def unreadable(path: str, error: Exception, help_: str | None = None) -> Diagnostic:

@@ -702,6 +702,22 @@ def test_what_is_changed_twice_is_warned_of() -> None:
     assert warnings(text) == [("streamit-order", Severity.WARNING)] * 2
 
 
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("if (x = 3) x++;", 1),
+        ("while (x = 0) x++;", 1),
+        ("for (; x = 0;) x++;", 1),
+        ("x = (x = 3) ? 1 : 2;", 1),
+        ("if (x > 0 && (x = 3)) x++;", 1),
+        ("if ((x = 3) == 3) x++; if (x == 3) x++; if (x -= 3) x++;", 0),
+    ],
+)
+def test_a_condition_that_is_an_assignment_is_warned_of(body: str, told: int) -> None:
+    found = warnings(work(f"int x; {body}"))
+    assert [code for code, _ in found if code != "streamit-order"] == ["streamit-condition"] * told
+
+
 def test_a_firing_that_takes_less_than_it_says_is_warned_of() -> None:
     text = a_filter("work pop 3 push 1 { push(pop()); } int f() { return 1; }")
     assert warnings(text) == [("streamit-pop-rate", Severity.WARNING)]

@@ -113,6 +113,9 @@ def test_a_firing_that_gives_too_little_is_a_trap_at_the_rate() -> None:
     assert found.code == "trap-rate-violation"
     assert found.span is not None
     assert found.span.text == "3"
+    assert found.help is not None
+    assert "left open" in found.help
+    assert output(text.replace("push 3", "push *"), [2]) == [2, 1]
 
 
 def test_iterations_come_after_windows_are_full() -> None:

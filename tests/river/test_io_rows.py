@@ -24,7 +24,7 @@ from river.diagnostics import Rejected, render
 from river.io import columnar, delimited
 from river.io.batches import Origin
 from river.io.delimited import Scanner
-from river.io.errors import SKIP, STOP, OnError, Refusals
+from river.io.errors import SKIP, STOP, OnError, Refusals, missing_file
 from river.io.sinks import open_sink
 from river.io.sources import open_source
 from river.io.text import blocks
@@ -497,6 +497,14 @@ def test_a_source_finishes_a_dead_letter_file_of_its_own(tmp_path: Path) -> None
     assert read("q,x\n", I64, "text", on_error=policy) == []
     assert len((tmp_path / "dead.jsonl").read_text().splitlines()) == 1
     assert rejected(lambda: open_source("none.csv", AB, name="in", on_error=policy)) == ["data-missing-file"]
+
+
+def test_where_a_file_is_missing_something_is_to_try(tmp_path: Path) -> None:
+    (tmp_path / "numbers.csv").write_text("value\n")
+    assert missing_file(f"{tmp_path}/nmbers.csv").help == "did you mean `numbers.csv`?"
+    assert missing_file(f"{tmp_path}/else.bin").help == f"it is sought in `{tmp_path}`"
+    assert missing_file("zzz.bin").help == "it is sought from the folder in which River was started"
+    assert str(missing_file("zzz/numbers.csv").help).startswith("there is no folder `zzz`; ")
 
 
 def test_a_run_without_errors_leaves_no_old_letters(tmp_path: Path) -> None:

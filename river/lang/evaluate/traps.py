@@ -38,6 +38,9 @@ _REASONS = {
     "deadline": "the firing took too long",
     "stopped": "the run was stopped",
 }
+_HELP = {
+    "rate-violation": "emit as many on each way through the firing; where the rate is left open, it may differ",
+}
 _SHOWN = 80
 _MOST = 4
 """Parts of a program that are named as where it may have happened."""
@@ -114,7 +117,9 @@ class Trap(Exception):  # noqa: N818 - the word of the IL
     def diagnostic(self) -> Diagnostic:
         """The trap as a message: code `trap-...`, the reason with its operands, the place."""
         notes = tuple(Note(_one_of(names)) for names in (self.called, self.within) if names)
-        return Diagnostic(f"trap-{self.code}", self._reason(), self.span, notes=notes)
+        return Diagnostic(
+            f"trap-{self.code}", self._reason(), self.span, notes=notes, help=_HELP.get(self.code)
+        )
 
     def _reason(self) -> str:
         if self.text is not None:
