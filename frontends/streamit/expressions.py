@@ -440,7 +440,11 @@ class Expressions(Arithmetic):
             help_line = "what is around a stream is constant in it: copy it to a variable"
             what = f"`{base.name.rstrip('#')}`, declared around this stream,"
             raise self.report.error("streamit-place", f"{what} cannot be changed", place.span, help_line)
-        raise self.report.error("streamit-place", "only variables and their parts can be changed", place.span)
+        message, help_line = (
+            "only variables and their parts can be changed",
+            "if they are compared, write `==`",
+        )
+        raise self.report.error("streamit-place", message, place.span, help_line)
 
     def assign(self, place: ty.Expr, op: str, value: c.Expr, span: Span | None) -> ty.Expr:
         """`place = e`, `place op= e`."""
@@ -625,6 +629,8 @@ class Expressions(Arithmetic):
         if block in ("Math", "input", "output"):
             help_line = f"write `{call.name.rpartition('.')[2]}(...)`"
         help_line = "print with `println(x)`" if call.name in ("printf", "cout", "puts") else help_line
+        if call.name == "assert":
+            help_line = "there is none: print what is wrong, `if (x < 0) println(x);`"
         message = f"unknown function `{call.name}`"
         return self.report.error("streamit-unknown-function", message, call.span, help_line)
 

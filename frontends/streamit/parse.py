@@ -110,6 +110,8 @@ def _explained(found: Diagnostic) -> Diagnostic:
     help_line: str | None = None
     if word.startswith("#"):
         help_line = _HABITS.get(word, _HABITS["#include" if word.startswith("#include") else "#"])
+    elif word == "→":
+        help_line = "write `->`"
     elif word == "->":
         help_line = "streams with types of their own stand at the top or behind `add`: is a `}` missing before this one?"
     elif first == "add" and last in _STREAMS and word == "{":

@@ -506,6 +506,8 @@ def test_errors_of_functions_of_the_operator_language() -> None:
         ),
         (work("long x;"), "`int` is the type of whole numbers: 32 bits, which wrap"),
         (work("printf(1);"), "print with `println(x)`"),
+        (work("assert(true);"), "there is none: print what is wrong, `if (x < 0) println(x);`"),
+        (work("if (pop() = 3) ;"), "if they are compared, write `==`"),
         (
             work("p.f(1);"),
             "`p` is neither a `helper` block nor a portal, which is a parameter: `portal<F> p`",

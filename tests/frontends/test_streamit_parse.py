@@ -322,6 +322,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
             "System.out.println(pop())",
             "`println(x)`",
         ),
+        ("int→int filter F { work pop 1 { pop(); } }", "→", "write `->`"),
         ("#river digits 6", "#river", "write `#river decimals 6`"),
         ("int->int filter F { work pop 1 { pop(); else pop(); } }", "else", "no `if`"),
         ("int->int filter F { work pop 1 { if (pop() > 0) pop() else pop(); } }", "else", "`;`"),

@@ -118,6 +118,15 @@ def test_a_firing_that_gives_too_little_is_a_trap_at_the_rate() -> None:
     assert output(text.replace("push 3", "push *"), [2]) == [2, 1]
 
 
+def test_what_a_prework_skips_is_among_what_sources_give() -> None:
+    text = """void->void pipeline Main { add From; add Body; add To; }
+    void->int filter From { int n = 2; work push 1 { push(n++); } }
+    int->int filter Body { prework pop %s { pop(); pop(); %s } work pop 1 push 1 { push(pop()); } }
+    int->void filter To { work pop 1 { println(pop()); } }"""
+    assert run(text % ("*", "if (peek(0) == 4) pop();"), iterations=5)["stdout"] == "5\n6\n"
+    assert run(text % ("3", "pop();"), iterations=2)["stdout"] == "5\n6\n"
+
+
 def test_iterations_come_after_windows_are_full() -> None:
     text = f"""void->void pipeline Main {{ add Count; add Sum(200); add Trace; add Show; }} {COUNT} {SHOW}
     int->int filter Sum(int n) {{
