@@ -1099,6 +1099,22 @@ FRONTENDS: Final = (
         "tests/frontends/test_streamit_lower.py::test_what_init_sets_for_good_is_known_in_work",
     ),
     Mutant(
+        "turns-that-end-early",
+        "a loop of StreamIt that makes a graph is told to take all of its turns though it may be left",
+        "frontends/streamit/turns.py",
+        "if kinds & {ty.Break, ty.Return, ty.Add}:",
+        "if kinds & {ty.Add}:",
+        "tests/frontends/test_streamit_turns.py::test_no_loop_takes_less_than_is_told",
+    ),
+    Mutant(
+        "turns-of-a-bound-that-moves",
+        "the turns of a loop inside of another are told by a bound that the outer one changes",
+        "frontends/streamit/turns.py",
+        "    changed |= count.changed\n",
+        "",
+        "tests/frontends/test_streamit_turns.py::test_no_loop_takes_less_than_is_told",
+    ),
+    Mutant(
         "streamit-place-late",
         "what an assignment of StreamIt changes is read when its right side has changed it",
         "frontends/streamit/translate_expressions.py",
