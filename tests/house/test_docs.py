@@ -376,6 +376,7 @@ nothing like this
 $ make demo
 $ river compile nowhere.cql
 error[missing-file]: there is no file `nowhere.cql`
+  = help: it is sought from the folder in which River was started
 ```
 <!-- file: a/b.txt -->
 ```text
@@ -412,7 +413,7 @@ def test_the_reader_finds_what_is_wrong_and_only_that(tmp_path):
         for block in blocks(DOCUMENT):
             reading.block(block)
     places = [re.match(r"docs/example.md:(\d+): ", fault) for fault in reading.faults]
-    assert [int(place[1]) for place in places if place] == [3, 22, 28, 32]
+    assert [int(place[1]) for place in places if place] == [3, 23, 29, 33]
     assert "river 0." in reading.updated().split("nothing like this")[0]
     assert "nothing like this" not in reading.updated()
 
