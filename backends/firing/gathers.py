@@ -16,7 +16,7 @@ from typing import Final
 
 from backends.native.batch import Batch, address_of
 from backends.native.kernels import runs
-from backends.native.layout import columns, widths
+from backends.native.layout import columns, starts, widths
 from river.classes import frozen
 from river.lang import typed
 from river.lang import types as t
@@ -118,7 +118,7 @@ def _columns(expr: object) -> tuple[int, ...] | None:
         case typed.Local(type_, 0, _, False):
             return tuple(range(widths(type_)[0]))
         case typed.Get(type_, typed.Local(outer, 0, _, False), index, _):
-            first = sum(widths(part)[0] for part in t.parts(outer)[:index])
+            first = starts(outer)[index][0]
             return tuple(range(first, first + widths(type_)[0]))
         case typed.MakeRecord(_, values):
             found = [_columns(value) for value in values]

@@ -14,7 +14,7 @@ from backends.firing.gathers import LEAST, gathered, instants, whole
 from backends.native.batch import Batch, concat
 from backends.native.contract import SIDE, key_type
 from backends.native.explain import explained
-from backends.native.layout import widths
+from backends.native.layout import starts, widths
 from backends.native.operator import UNLIMITED
 from river.il.forwards import ListedParts, forwarded
 from river.lang import typed
@@ -253,9 +253,8 @@ def _columns(type_: Type, path: Path) -> slice:
     """The columns of a part of an item."""
     start = 0
     for index in path:
-        parts = t.parts(type_)
-        start += sum(widths(part)[0] for part in parts[:index])
-        type_ = parts[index]
+        start += starts(type_)[index][0]
+        type_ = t.part(type_, index)
     return slice(start, start + widths(type_)[0])
 
 

@@ -14,6 +14,7 @@ from backends.native.jit import host, level
 from backends.native.operator import NativeOperator
 from backends.native.places import PLACES, addresses, behind, entries, walk
 from backends.native.shared import ModuleText, shared
+from backends.native.spelled import spelled
 from river.classes import frozen
 from river.il.combine import Entries, combining
 from river.lang.evaluate import Trap
@@ -72,7 +73,7 @@ def compile_combine(
 
     effort = 0 if debug else level()
     try:
-        code = shared(f"combine {effort} {debug} {parts!r} {operator!r}", make, effort)
+        code = shared(f"combine {effort} {debug} {parts!r} {spelled(operator)}", make, effort)
     except _NotCompiled:
         return None
     return NativeCombine(NativeOperator(operator, handlers_of(operator), code, debug), by_entry)

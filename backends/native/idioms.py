@@ -5,7 +5,16 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from backends.native.layout import KEY_AT, Keyed, Unsupported, entry_layout, memory, register, size_align
+from backends.native.layout import (
+    KEY_AT,
+    Keyed,
+    Unsupported,
+    entry_layout,
+    memory,
+    offsets,
+    register,
+    size_align,
+)
 from river.lang import types as t
 
 if TYPE_CHECKING:
@@ -83,8 +92,11 @@ def store(b: Builder, type_: t.Type, value: str, at: str) -> None:
 
 
 def part(b: Builder, type_: t.Type, at: str, index: int) -> str:
-    """The address of a field of a record, or of value (0) and presence (1) of an optional."""
-    return b.op(f"getelementptr inbounds {memory(type_)}, ptr {at}, i32 0, i32 {index}")
+    """The address of a field of a record, or of value (0) and presence (1) of an optional.
+
+    By its offset: the type of a record is as long as it has fields, and so would be the text for each of them.
+    """
+    return b.op(f"getelementptr inbounds i8, ptr {at}, i64 {offsets(type_)[index]}")
 
 
 def item(b: Builder, type_: t.Type, items: str, index: str) -> str:
@@ -120,14 +132,11 @@ def _pieces(type_: t.Type) -> tuple[tuple[int, int], ...]:
             parts = t.parts(type_)
         case _:
             return ((0, size_align(type_)[0]),)
-    found: list[tuple[int, int]] = []
-    at = 0
-    for each in parts:
-        size, align = size_align(each)
-        at = -(-at // align) * align
-        found += [(at + offset, bytes_) for offset, bytes_ in _pieces(each)]
-        at += size
-    return tuple(found)
+    return tuple(
+        (at + offset, bytes_)
+        for at, each in zip(offsets(type_), parts, strict=True)
+        for offset, bytes_ in _pieces(each)
+    )
 
 
 def clear(b: Builder, type_: t.Type, at: str) -> None:

@@ -176,6 +176,8 @@ def machine_code(text: str, level: int = OPTIMISATION) -> bytes:
     builder = binding.create_pass_builder(target, tuning)
     passes = _quick_passes() if level == QUICK else builder.getModulePassManager()
     llvm.LLVMPY_RunNewModulePassManager(passes, module, builder)
+    if not thorough:
+        _registers_by_function(level == QUICK)
     return _emitted(llvm, target, module)
 
 
@@ -187,8 +189,6 @@ def _quickly_optimised(text: str) -> bool:
 def _quick_passes() -> Any:
     """What is done for `QUICK`."""
     binding: Any = import_module("llvmlite.binding")
-    with _STARTING:
-        _registers_by_function()
     passes = binding.create_new_module_pass_manager()
     passes.add_always_inliner_pass()
     passes.add_sroa_pass()
@@ -196,11 +196,20 @@ def _quick_passes() -> Any:
     return passes
 
 
-@cache
-def _registers_by_function() -> None:
-    """Has values stay in registers from block to block, also in code that is not optimised. LLVM has no switch for a module."""
-    binding: Any = import_module("llvmlite.binding")
-    binding.set_option("", "-optimize-regalloc=true")
+_by_function: Final = [False]
+
+
+def _registers_by_function(wanted: bool) -> None:
+    """Whether values stay in registers from block to block, in code that is not optimised from here on.
+
+    LLVM has no switch for a module. If another thread turns it meanwhile, this code is slower, or takes longer to make: to
+    give out the registers of a function of 100,000 instructions takes ten times as long as all else that is done with it.
+    """
+    with _STARTING:
+        if _by_function[0] is not wanted:
+            binding: Any = import_module("llvmlite.binding")
+            binding.set_option("", f"-optimize-regalloc={str(wanted).lower()}")
+            _by_function[0] = wanted
 
 
 def _emitted(llvm: ctypes.CDLL, target: Any, module: Any) -> bytes:

@@ -11,6 +11,7 @@ sum as many as words.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from enum import Enum
 from functools import cache
 from typing import Final, assert_never
@@ -151,6 +152,17 @@ def _struct(parts: tuple[tuple[int, int], ...]) -> tuple[int, int]:
     return -(-at // most) * most, most
 
 
+@cache
+def offsets(type_: t.Type) -> tuple[int, ...]:
+    """Where the parts of a record or tuple begin in memory; of an optional, value and presence."""
+    found, at = list[int](), 0
+    inside = map(size_align, t.parts(type_))
+    for size, align in (*inside, (1, 1)) if isinstance(type_, t.Optional) else inside:
+        found.append(-(-at // align) * align)
+        at = found[-1] + size
+    return tuple(found)
+
+
 Keyed = t.Map | t.OMap
 _CHAIN: Final = t.Tuple((t.I64, t.I64, t.I64))  # of equal items of a bag: the next, the last, how many
 
@@ -202,10 +214,14 @@ class ColumnKind(Enum):
 
 @frozen
 class Column:
-    """A column of table `table`: table 0 has a row per item, the others hold the items of lists and arrays."""
+    """A column of table `table`: table 0 has a row per item, the others hold the items of lists and arrays.
+
+    `position`: how many columns of this table come before it.
+    """
 
     kind: ColumnKind
     table: int
+    position: int
 
 
 @frozen
@@ -231,18 +247,23 @@ def columns(type_: t.Type) -> Columns:
     memory(type_)
     found: list[Column] = []
     tables: list[int | None] = [None]
+    filled = defaultdict[int, int](int)
+
+    def column(kind: ColumnKind, table: int) -> None:
+        found.append(Column(kind, table, filled[table]))
+        filled[table] += 1
 
     def add(part: t.Type, table: int) -> None:
         match part:
             case t.UNIT:
                 pass
             case t.STRING | t.BYTES | t.REGEX:
-                found.append(Column(ColumnKind.VIEW, table))
+                column(ColumnKind.VIEW, table)
             case t.FSUM:
                 tables.append(SUM_WORDS)
-                found.append(Column(ColumnKind.LONG, len(tables) - 1))
+                column(ColumnKind.LONG, len(tables) - 1)
             case t.Optional(inner):
-                found.append(Column(ColumnKind.BYTE, table))
+                column(ColumnKind.BYTE, table)
                 add(inner, table)
             case t.Record() | t.Tuple():
                 for each in t.parts(part):
@@ -251,17 +272,17 @@ def columns(type_: t.Type) -> Columns:
                 tables.append(size)
                 add(item, len(tables) - 1)
             case t.List(item) | t.Deque(item) | t.Bag(item):
-                found.append(Column(ColumnKind.OFFSETS, table))
+                column(ColumnKind.OFFSETS, table)
                 tables.append(None)
                 add(item, len(tables) - 1)
             case t.Map(key, value) | t.OMap(key, value):
-                found.append(Column(ColumnKind.OFFSETS, table))
+                column(ColumnKind.OFFSETS, table)
                 tables.append(None)
                 inside = len(tables) - 1
                 add(key, inside)
                 add(value, inside)
             case _:
-                found.append(Column(_KINDS[register(part) or ""], table))
+                column(_KINDS[register(part) or ""], table)
 
     add(type_, 0)
     return Columns(tuple(found), tuple(tables))
@@ -272,3 +293,13 @@ def widths(type_: t.Type) -> tuple[int, int]:
     """How many columns a type has, and how many tables besides that of its own rows."""
     plan = columns(type_)
     return len(plan.columns), len(plan.tables) - 1
+
+
+@cache
+def starts(type_: t.Type) -> tuple[tuple[int, int], ...]:
+    """How many columns and tables come before each part of a record or tuple."""
+    found, wide, deep = list[tuple[int, int]](), 0, 0
+    for each in t.parts(type_):
+        found.append((wide, deep))
+        wide, deep = wide + widths(each)[0], deep + widths(each)[1]
+    return tuple(found)

@@ -35,6 +35,7 @@ from backends.native.layout import size_align
 from backends.native.llvm import available
 from backends.native.pool import POOL, default_limit
 from backends.native.shared import ModuleText, TreeTexts, part_at_hand, shared
+from backends.native.spelled import spelled
 from river.classes import define, evolve, field, frozen
 from river.diagnostics import InternalError
 from river.lang import types as t
@@ -53,7 +54,7 @@ UNLIMITED: Final = 1 << 62
 SOON: Final = 1 << 13
 """Steps (`most_steps`) that are sooner done than other threads give the GIL back: some 10 us, where that takes 100."""
 
-_CODED: Final = TreeTexts(lambda operator: repr(coded(operator)))
+_CODED: Final = TreeTexts(lambda operator: spelled(coded(operator)))
 _LATE: Final = 2  # in the word that says whether to stop
 _CHECKING: Final = Lock()  # code for debugging notes in one place whose firing it checks
 _P: Final = ctypes.c_void_p

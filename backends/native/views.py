@@ -18,6 +18,7 @@ from backends.native.operator import NativeOperator
 from backends.native.places import PLACES, addresses, behind, walk
 from backends.native.ranking import ranking
 from backends.native.shared import ModuleText, shared
+from backends.native.spelled import spelled
 from river.classes import evolve, frozen
 from river.lang import typed
 from river.lang import types as t
@@ -83,7 +84,7 @@ def compile_view(view: View, type_: t.Type, *, debug: bool = False) -> NativeVie
         return ModuleText(lowered.text + walk(), exports, {"host": lowered.host})
 
     try:
-        code = shared(f"view {level} {parts!r} {evolve(operator, name='')!r}", make, level)
+        code = shared(f"view {level} {parts!r} {spelled(evolve(operator, name=''))}", make, level)
         if view.order != t.Record(()):
             ranking(view.order)
     except _NotCompiled as refused:

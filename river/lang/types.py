@@ -156,6 +156,11 @@ def parts(type_: Type) -> tuple[Type, ...]:
             return params if result is None else (*params, result)
 
 
+def part(type_: Type, index: int) -> Type:
+    """One of them."""
+    return type_.fields[index][1] if isinstance(type_, Record) else parts(type_)[index]
+
+
 DEEPEST: Final = 100
 """Levels of a type."""
 LARGEST: Final = 10_000

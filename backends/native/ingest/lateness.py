@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from backends.native.batch import Batch, concat
 from backends.native.ingest.memory import address
-from backends.native.layout import ColumnKind, columns, widths
+from backends.native.layout import ColumnKind, columns, starts
 from backends.native.shared import ModuleText, shared
 from river.classes import define, field
 from river.lang import types as t
@@ -73,7 +73,7 @@ class Waiting:
 
     def __attrs_post_init__(self) -> None:
         self._nothing = Batch.of(self.type, [])
-        self._column = sum(widths(part)[0] for part in t.parts(self.type)[: self.ordering.key])
+        self._column = starts(self.type)[self.ordering.key][0]
 
     def takes(self, batches: Sequence[Batch], passed: int | None = None) -> bool:
         """Whether none of these rows is late, or below `passed`."""

@@ -16,7 +16,7 @@ from backends.native.idioms import void
 from backends.native.ir import Builder, FunctionText
 from backends.native.lanes import Lanes, fireable, widen
 from backends.native.lanes import Scalar as NoLanes
-from backends.native.layout import Unsupported, columns, memory, register, size_align, widths
+from backends.native.layout import Unsupported, columns, memory, register, size_align, starts
 from backends.native.lower import outputs
 from backends.native.lower.effects import is_short
 from backends.native.lower.expressions import owned
@@ -272,8 +272,7 @@ def _key_columns(op: typed.Operator, firing: BatchWriter) -> tuple[int, ...]:
         names = [name for name, _ in type_.fields] if isinstance(type_, t.Record) else []
         if by not in names:
             raise Unsupported("a key that is not a field")
-        before = t.parts(type_)[: names.index(by)]
-        found.append(start + sum(widths(part)[0] for part in before))
+        found.append(start + starts(type_)[names.index(by)][0])
     return tuple(found)
 
 

@@ -35,7 +35,7 @@ from backends.native.layout import (
     register,
     shares,
     size_align,
-    widths,
+    starts,
 )
 from backends.native.lower.values import TEMPORARY, Memory, Parts, Row, Scalar, Sent, Value
 from river.classes import define, field, frozen
@@ -236,15 +236,14 @@ class Frame:
 
     def field(self, value: Value, index: int) -> Value:
         """A field of a record or tuple."""
-        type_ = t.parts(value.type)[index]
+        type_ = t.part(value.type, index)
         match value:
             case Memory(record, ptr, arena, lent):
                 return self.load(type_, part(self.b, record, ptr, index), arena, lent=lent)
             case Parts(_, values):
                 return values[index]
             case Row(record, column, row):
-                before = sum(widths(each)[0] for each in t.parts(record)[:index])
-                return self.row(type_, column + before, row)
+                return self.row(type_, column + starts(record)[index][0], row)
             case Scalar() | Sent():
                 raise AssertionError(value)
 

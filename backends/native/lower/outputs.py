@@ -5,6 +5,8 @@ The block of an output is its tables (see `layout`) one after the other, each {r
 
 from __future__ import annotations
 
+from collections import Counter
+from functools import cache
 from typing import TYPE_CHECKING
 
 from backends.native.idioms import (
@@ -20,7 +22,7 @@ from backends.native.idioms import (
     value_of,
     void,
 )
-from backends.native.layout import TEXT, columns, register, widths
+from backends.native.layout import TEXT, columns, register, starts, widths
 from backends.native.lower.values import Memory, Parts, Row, Scalar, Sent, Value
 from river.classes import define
 from river.lang import types as t
@@ -32,14 +34,15 @@ if TYPE_CHECKING:
     from backends.native.lower.frame import Frame
 
 
-def tables(type_: t.Type) -> list[tuple[int, int]]:
+@cache
+def tables(type_: t.Type) -> tuple[tuple[int, int], ...]:
     """By table of a type: its first word in the block of an output, and how many columns it has."""
     plan, found, at = columns(type_), list[tuple[int, int]](), 0
+    counts = Counter(column.table for column in plan.columns)
     for table in range(len(plan.tables)):
-        count = sum(column.table == table for column in plan.columns)
-        found.append((at, count))
-        at += 3 + count
-    return found
+        found.append((at, counts[table]))
+        at += 3 + counts[table]
+    return tuple(found)
 
 
 def cursors(b: Builder, type_: t.Type, block: str) -> Iterator[tuple[str, str]]:
@@ -62,11 +65,11 @@ def scatter(f: Frame, type_: t.Type, value: Value, block: str) -> None:
 def begin(f: Frame, type_: t.Type, block: str, field_: int) -> Sent:
     """A list of which the items will be sent as field `field_` of the next item of an output."""
     kind = t.parts(type_)[field_]
-    before = [widths(part) for part in t.parts(type_)[:field_]]
-    column, table = sum(wide for wide, _ in before), 1 + sum(deep for _, deep in before)
+    column, table = starts(type_)[field_]
+    table += 1
     places = [_Scatter(f, type_, block).word(each, 0) for each in (0, *_tables(kind, table))]
-    sent, *starts = (f.b.op(f"load i64, ptr {place}") for place in places)
-    return Sent(kind, block, type_, column, table, tuple(starts), sent)
+    sent, *before = (f.b.op(f"load i64, ptr {place}") for place in places)
+    return Sent(kind, block, type_, column, table, tuple(before), sent)
 
 
 def send(f: Frame, list_: Sent, value: Value) -> None:
@@ -142,10 +145,8 @@ class _Scatter:
         b.do(f"store i64 {b.op(f'add nsw i64 {row}, 1')}, ptr {self.word(table, 0)}")
 
     def column(self, column: int) -> str:
-        plan = columns(self.type).columns
-        table = plan[column].table
-        position = sum(c.table == table for c in plan[:column])
-        return self.f.b.op(f"load ptr, ptr {self.word(table, 3 + position)}")
+        at = columns(self.type).columns[column]
+        return self.f.b.op(f"load ptr, ptr {self.word(at.table, 3 + at.position)}")
 
     def write(self, type_: t.Type, value: Value | None, column: int, following: int, row: str) -> None:
         """Writes a value (None: a zero) to a row; its columns begin at `column`, the tables of its parts at `following`."""
