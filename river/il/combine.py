@@ -23,7 +23,7 @@ from river.lang import types as t
 from river.lang.evaluate import Trap, evaluate_const
 from river.lang.operations import OPERATIONS, Neutral, effect_of
 from river.lang.patience import GivenUp, giving_up
-from river.lang.trees import effect, nodes, root
+from river.lang.trees import children, effect, nodes, root
 from river.lang.values import default
 
 if TYPE_CHECKING:
@@ -151,7 +151,8 @@ class _Steps:
                     added = [each for each in added if each != map_]
                 case _:
                     added += self.statement(item)
-            for node in nodes(item):
+            own = tuple(part for part in children(item) if not isinstance(part, typed.Block))
+            for node in nodes(own):  # blocks inside have been read
                 if isinstance(node, typed.Call) and any(self.place(arg) is not None for arg in node.args):
                     self.failed = True
         return added

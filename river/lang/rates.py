@@ -15,10 +15,11 @@ from river.lang import types as t
 from river.lang.trees import children, nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
 Interval = tuple[int, int | None]  # at least, at most (None: unbounded or unknown)
 ZERO: Interval = (0, 0)
+_Leap = tuple[type[typed.Node], int | None]  # return, break or continue; of which loop
 
 
 def emitted(body: typed.Block, out: int, fns: tuple[typed.Fn, ...]) -> Interval:
@@ -41,6 +42,7 @@ def unproven(op: typed.Operator) -> tuple[tuple[int, int], ...]:
 class _Counter:
     """`emitting`: the functions that emit; `open`: those that are being read; `known`: what those emit that were read.
 
+    `left`: by the place of a node in memory, what `leaps` has found of it: blocks stand in blocks, and each asks of all of it.
     Once a function has met itself (`circular`) what is found depends on which are open, and is not kept.
     """
 
@@ -49,6 +51,7 @@ class _Counter:
     emitting: frozenset[int]
     open: set[int] = field(factory=set[int])
     known: dict[int, Interval] = field(factory=dict[int, Interval])
+    left: dict[int, frozenset[_Leap]] = field(factory=dict[int, "frozenset[_Leap]"])
     circular: bool = False
 
     def block(self, body: typed.Block) -> Interval:
@@ -56,9 +59,9 @@ class _Counter:
         for item in body.items:
             a, b = self.statement(item)
             low, high = low + sure * a, None if high is None or b is None else high + b
-            if isinstance(item, _Leap):
+            if isinstance(item, typed.Return | typed.Break | typed.Continue):
                 break
-            sure = sure and not any(True for _ in _leaps(item))  # else what follows may be skipped
+            sure = sure and not self.leaps(item)  # else what follows may be skipped
         return low, high
 
     def statement(self, item: typed.Stmt) -> Interval:
@@ -78,9 +81,7 @@ class _Counter:
                 return self.block(body)
             case typed.For(loop, _, _, range_, body):
                 low, high = trips(range_)
-                ended = any(
-                    not isinstance(leap, typed.Continue) or leap.loop != loop for leap in _leaps(body)
-                )
+                ended = any(leap != (typed.Continue, loop) for leap in self.leaps(body))
                 return _times((0 if ended else low, high), self.block(body))
             case typed.While(_, _, body):
                 return 0, (0 if self.block(body) == ZERO else None)
@@ -114,25 +115,28 @@ class _Counter:
         own = tuple(part for part in parts if not isinstance(part, typed.Block))
         return any(isinstance(node, typed.Call) and node.function in self.emitting for node in nodes(own))
 
+    def leaps(self, item: typed.Node) -> frozenset[_Leap]:
+        """How control leaves a statement or block, but for ends of loops inside."""
+        found = self.left.get(id(item))
+        if found is None:
+            found = self.left[id(item)] = self.leaps_now(item)
+        return found
 
-_Leap = typed.Return | typed.Break | typed.Continue
-
-
-def _leaps(item: typed.Node) -> Iterator[_Leap]:
-    """Where control leaves a statement or block, but for ends of loops inside."""
-    match item:
-        case typed.Return() | typed.Break() | typed.Continue():
-            yield item
-        case typed.Block(items):
-            for each in items:
-                yield from _leaps(each)
-        case typed.For(loop, _, _, _, body) | typed.While(loop, _, body):
-            yield from (leap for leap in _leaps(body) if isinstance(leap, typed.Return) or leap.loop != loop)
-        case typed.With() | typed.Branch():
-            for block in (each for each in children(item) if isinstance(each, typed.Block)):
-                yield from _leaps(block)
-        case _:
-            pass
+    def leaps_now(self, item: typed.Node) -> frozenset[_Leap]:
+        match item:
+            case typed.Return():
+                return frozenset({(typed.Return, None)})
+            case typed.Break(loop) | typed.Continue(loop):
+                return frozenset({(item.__class__, loop)})
+            case typed.Block(items):
+                return frozenset[_Leap]().union(*map(self.leaps, items))
+            case typed.For(loop, _, _, _, body) | typed.While(loop, _, body):
+                return frozenset(leap for leap in self.leaps(body) if leap[1] != loop)
+            case typed.With() | typed.Branch():
+                blocks = (each for each in children(item) if isinstance(each, typed.Block))
+                return frozenset[_Leap]().union(*map(self.leaps, blocks))
+            case _:
+                return frozenset()
 
 
 def bounds(range_: typed.Counted) -> tuple[int, int] | None:

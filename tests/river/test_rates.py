@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
+from river.il import combine
+from river.il.combine import combines
 from river.il.parse import parse
 from river.il.templates import Library
 from river.il.verify import verify
-from river.lang import typed
+from river.lang import rates, trees, typed
 from river.lang.rates import Interval, emitted
 from river.source import Source
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 BREAKS = "var q = v; while q > 0 { q = div.trunc(q, 2); if q == 5 { break; } }"
+
+
+def operator(body: str) -> typed.Operator:
+    text = f"""river 1;
+    input xs: i64; output ys: i64; var $n: i64 = 0;
+    operator f(x: i64; $n: i64) -> (y: i64) {{ on x(v) {{ $n = $n +% 1; {body} }} }}
+    (ys, $n) <- f(xs, $n);
+    """
+    (instance,) = verify(parse(Source("rates.river", text)), Library.of({})).instances
+    assert isinstance(instance.operator, typed.Operator)
+    return instance.operator
 
 
 @pytest.mark.parametrize(
@@ -27,12 +45,29 @@ BREAKS = "var q = v; while q > 0 { q = div.trunc(q, 2); if q == 5 { break; } }"
     ],
 )
 def test_what_loops_and_those_who_leave_them_emit(body: str, found: Interval) -> None:
-    text = f"""river 1;
-    input xs: i64; output ys: i64;
-    operator f(x: i64) -> (y: i64) {{ on x(v) {{ {body} }} }}
-    (ys) <- f(xs);
-    """
-    (instance,) = verify(parse(Source("rates.river", text)), Library.of({})).instances
-    op = instance.operator
-    assert isinstance(op, typed.Operator)
+    op = operator(body)
     assert emitted(op.items[0].body, 0, op.fns) == found
+
+
+@pytest.mark.parametrize("read", [lambda op: emitted(op.items[0].body, 0, op.fns), combines])
+def test_blocks_inside_of_blocks_are_read_once(
+    read: Callable[[typed.Operator], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked, children = 0, trees.children
+
+    def counted(node: typed.Node) -> list[typed.Node]:
+        nonlocal looked
+        looked += 1
+        return children(node)
+
+    def steps(cases: int) -> int:
+        nonlocal looked
+        body = " else ".join(f"if v == {i} {{ $n = $n +% {i}; emit y {i}; }}" for i in range(cases))
+        op, looked = operator(body), 0
+        for module in (rates, combine, trees):
+            monkeypatch.setattr(module, "children", counted)
+        read(op)
+        monkeypatch.undo()
+        return looked
+
+    assert steps(80) < 5 * steps(20)
