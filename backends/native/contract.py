@@ -28,7 +28,7 @@ def mark_type(out: typed.Out) -> t.Type:
 BASE: Final = "base"
 """The part of the runtime library that nearly all operators need."""
 
-ARENA_SIZE: Final = 496
+ARENA_SIZE: Final = 544
 ARENA_USED: Final = 24
 """Where an arena counts the bytes that it has of the system, in chunks of at least `CHUNK`."""
 CHUNK: Final = 65536

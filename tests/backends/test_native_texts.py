@@ -357,6 +357,35 @@ def test_texts_are_parted_and_put_together(debug: bool) -> None:
 
 
 @pytest.mark.parametrize("debug", [False, True])
+def test_a_text_is_read_from_where_it_was_read_last(debug: bool) -> None:
+    chance = seeds.chance("native texts", "indices", debug)
+    item = "{s: string, t: string, at: list<i64>}"
+    operator = compiled(
+        f"input x: {item}; output y: list<string>; operator one(x: {item}) -> (y: list<string>) {{ on x(v) {{ "
+        'let made = v.s + "\u20ac"; var seen: list<string> = []; for i in v.at { '
+        "if rem.trunc(i, 3) == 0 and i < len(v.t) { push(seen, v.t[i:i + 1]); } push(seen, char(i32(made[i]))); "
+        "push(seen, made[i:i + 1]); push(seen, made[i:len(made)]); } emit y seen; } }",
+        debug=debug,
+    )
+
+    def text() -> str:
+        """Of always as many characters and bytes: those that are made lie at the same place in different firings."""
+        return "".join(chance.sample("aé" * 40, 80))
+
+    rows: list[Any] = [
+        (text(), text(), [*chance.choices(range(81), k=12), *range(5), *range(80, 70, -1)])
+        for _ in range(50 if debug else 200)
+    ]
+    (found,), fired = operator.fire_batch([rows])
+    assert fired.trap is None
+    for (s, other, at), seen in zip(rows, found, strict=True):
+        made, wanted = s + "€", list[str]()
+        for i in at:
+            wanted += [*(other[i : i + 1] if i % 3 == 0 else ""), made[i], made[i], made[i:]]
+        assert list(seen) == wanted
+
+
+@pytest.mark.parametrize("debug", [False, True])
 def test_texts_that_grow_change_none_that_were_made_of_them(debug: bool) -> None:
     chance = seeds.chance("native texts", "growing", debug)
     item = "list<{to: i64, of: i64, piece: string, comma: bool}>"

@@ -57,14 +57,15 @@ def as_index(f: Frame, index: Value) -> str:
 
 def _point(f: Frame, expr: typed.At, text: Value, at: str) -> Value:
     b, ptr = f.b, f.ptr(text)
-    length = "text_bytes" if text.type == t.BYTES else "text_length"
-    count = b.call("i64", length, [f"ptr {ptr}"])
-    f.trap_if(b.op(f"icmp uge i64 {at}, {count}"), "index-range", expr.site, (at, count))
     if text.type == t.BYTES:
+        count = b.call("i64", "text_bytes", [f"ptr {ptr}"])
+        f.trap_if(b.op(f"icmp uge i64 {at}, {count}"), "index-range", expr.site, (at, count))
         data = b.call("ptr", "text_data", [f"ptr {ptr}"])
         byte = b.op(f"load i8, ptr {b.op(f'getelementptr inbounds i8, ptr {data}, i64 {at}')}")
         return Scalar(expr.type, b.op(f"zext i8 {byte} to {register(expr.type)}"))
-    byte = b.call("i64", "text_seek", [f"ptr {ptr}", f"i64 {at}"])
+    byte = b.call("i64", "text_index_of", [f"ptr {TEMPORARY}", f"ptr {ptr}", f"i64 {at}"])
+    outside = b.op(f"icmp slt i64 {byte}, 0")
+    f.trap_if(outside, "index-range", expr.site, (at, b.op(f"xor i64 {byte}, -1")))
     data = b.call("ptr", "text_data", [f"ptr {ptr}"])
     place = b.op(f"getelementptr inbounds i8, ptr {data}, i64 {byte}")
     point = b.call("i32", "text_point", [f"ptr {place}"])
@@ -96,7 +97,7 @@ def length_of(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
         return Scalar(t.I64, outputs.length(f, one))
     match one.type:
         case t.STRING:
-            return Scalar(t.I64, b.call("i64", "text_length", [f"ptr {f.ptr(one)}"]))
+            return Scalar(t.I64, b.call("i64", "text_count", [f"ptr {TEMPORARY}", f"ptr {f.ptr(one)}"]))
         case t.BYTES:
             return Scalar(t.I64, b.call("i64", "text_bytes", [f"ptr {f.ptr(one)}"]))
         case t.Map() | t.OMap() | t.Bag():

@@ -105,7 +105,7 @@ def behind(f: Frame, expr: typed.Apply, text: Value, low: Value) -> Value:
 def _part_of_text(f: Frame, expr: typed.Apply, text: Value, low: str, high: str | None) -> Value:
     """The part of a string from `low` to `high`, or to its end."""
     b, slot = f.b, f.empty(t.STRING)
-    given = [f"ptr {slot}", f"ptr {f.ptr(text)}", f"i64 {low}"]
+    given = [f"ptr {TEMPORARY}", f"ptr {slot}", f"ptr {f.ptr(text)}", f"i64 {low}"]
     if high is None:
         length = b.call("i64", "text_behind", given)
         wrong = low
