@@ -151,7 +151,9 @@ def test_the_same_for_workers_batches_and_bounds(always: list[bool], slow: None)
     expected = observe(compiled, "reference", given_, Options())
     for options in PAIRS:
         assert observe(compiled, "multicore", given_, options) == expected, options
-    assert len(always) > 40 / 3
+    several = sum(options.workers != 1 for options in PAIRS)
+    # Both operators ask in each of these runs, but for one that had no item yet when it became narrow.
+    assert 3 / 4 * 2 * several < len(always) <= 2 * several
     assert all(always)
 
 

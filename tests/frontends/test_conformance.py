@@ -35,8 +35,8 @@ for (i := 0; i < len(r.ns); i++) {
 }
 
 
-SOME = 3
-"""How many parts there are of the texts of a language."""
+PARTS_OF_EACH = 3
+"""Into how many parts the texts of a language go, each with a test of its own."""
 
 TEXTS = {
     name: (*(path.read_text("utf-8") for path in sorted(EXAMPLES.rglob(f"*{suffix}"))), *MORE.get(name, ()))
@@ -45,9 +45,9 @@ TEXTS = {
 
 
 PARTS = {
-    f"{name}-{first}": (name, texts[first::SOME])
+    f"{name}-{first}": (name, texts[first::PARTS_OF_EACH])
     for name, texts in TEXTS.items()
-    for first in range(min(SOME, len(texts)))
+    for first in range(min(PARTS_OF_EACH, len(texts)))
 }
 
 
