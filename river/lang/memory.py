@@ -175,7 +175,9 @@ def refused(error: BaseException) -> bool:
         return True
     if isinstance(error, OSError) and error.errno is not None:
         return error.errno == errno.ENOMEM
-    return any(words in str(error) for words in _NO_THREAD)
+    arrow = sys.modules.get("pyarrow.lib")  # whoever has its errors has imported it
+    told = (OSError, RuntimeError) if arrow is None else (OSError, RuntimeError, arrow.ArrowException)
+    return isinstance(error, told) and any(words in str(error) for words in _NO_THREAD)
 
 
 def check() -> None:

@@ -3111,6 +3111,14 @@ BLOCKS: Final = (
         "tests/river/test_limits.py::test_files_that_are_mapped_are_no_memory_of_the_process",
     ),
     Mutant(
+        "any-error-of-threads",
+        "whatever mentions that no thread can be started is told as a lack of memory",
+        "river/lang/memory.py",
+        "return isinstance(error, told) and any(",
+        "return any(",
+        "tests/river/test_limits.py::test_mistakes_that_mention_threads_are_no_lack_of_memory",
+    ),
+    Mutant(
         "small-memory-lost",
         "memory that is too small for what is expected is touched anew each time",
         "backends/native/batch.py",

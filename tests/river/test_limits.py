@@ -14,7 +14,7 @@ import pytest
 from pyarrow import parquet
 
 from river import compile as river_compile
-from river.diagnostics import Rejected
+from river.diagnostics import InternalError, Rejected
 from river.lang import memory
 from river.platform import here
 
@@ -174,7 +174,6 @@ def test_who_may_have_little_memory_reads_without_threads_that_need_some(folder:
     parquet.write_table(pa.table({"x": range(10), "s": ["a"] * 10}), folder / "s.parquet")
     script = """if True:
         import os, sys
-        from pathlib import Path
         from river.io.columnar import parquet
         from river.io.batches import Origin
         from river.lang import memory
@@ -203,6 +202,12 @@ def test_memory_that_is_used_up_is_told(folder: Path, made: str) -> None:
     status, _, err = river(folder, "compile", "loop.river", "--memory", "1G", script=MADE.format(made))
     assert status == 1
     assert err.startswith("error[run-memory]: the command needs more memory than it may have\n")
+
+
+@pytest.mark.parametrize("sort", [InternalError, ValueError])
+def test_mistakes_that_mention_threads_are_no_lack_of_memory(sort: type[Exception]) -> None:
+    assert memory.refused(RuntimeError("can't start new thread"))
+    assert not memory.refused(sort("can't start new thread"))
 
 
 @pytest.mark.slow
