@@ -6,7 +6,14 @@ Paper: River section 4.6 (translation ahead of time, planning when the platform 
 
 from river.driver.borders import errors, placed, sent, stamps, texts, wholes
 from river.driver.comparison import Comparison, compare, observe
-from river.driver.compilation import Compiled, compile_once, compile_source, read_source, stated
+from river.driver.compilation import (
+    Compiled,
+    compile_checked,
+    compile_once,
+    compile_source,
+    read_source,
+    stated,
+)
 from river.driver.execution import execute, trap_diagnostic, traps_told
 from river.driver.inputs import Reading, check_names, given_type, open_input
 from river.driver.job import Inputs, Job, Results, without_addresses
@@ -29,6 +36,7 @@ __all__ = [
     "check_folders",
     "check_names",
     "compare",
+    "compile_checked",
     "compile_once",
     "compile_source",
     "dividing",

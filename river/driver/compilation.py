@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from river.checkpoint import Checkpoint
     from river.driver.streaming import RunningStream
-    from river.frontend import LanguageOptions
+    from river.frontend import Frontend, LanguageOptions
     from river.il.graph import Graph
     from river.il.program import Program
     from river.il.templates import Library
@@ -326,10 +326,14 @@ def compile_source(
     ast = frontend.parse(source)
     if whole is not None:
         ast = whole((ast, *map(frontend.parse, more)), main)
-    typed = frontend.check(ast)
-    names = tuple(each.name for each in more)
-    program, warnings = frontend.lower(typed), frontend.warnings(typed)
-    return Compiled(program, warnings, lowered=True, name=source.name, more=names, texts=texts)
+    return compile_checked(frontend, frontend.check(ast), texts)
+
+
+def compile_checked(frontend: Frontend[Any, Any], checked: Any, texts: Texts) -> Compiled:
+    """What a front end makes of the program of some texts, which it has checked."""
+    program, warnings = frontend.lower(checked), frontend.warnings(checked)
+    first, *more = (each.name for each in texts.texts)
+    return Compiled(program, warnings, lowered=True, name=first, more=tuple(more), texts=texts)
 
 
 def stated(source: Source, lang: str | None, options: LanguageOptions, *, seed: int | None = None) -> Source:

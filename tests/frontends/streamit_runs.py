@@ -7,8 +7,8 @@ from functools import lru_cache
 from typing import Any
 
 from frontends.streamit import FRONTEND
-from river.driver import Compiled
-from river.source import Source
+from river.driver import Compiled, compile_checked
+from river.source import Source, Texts
 from tests.oracles import streamit_direct as direct
 
 BACKENDS = ("multicore", "reference")
@@ -16,9 +16,10 @@ BACKENDS = ("multicore", "reference")
 
 @lru_cache(maxsize=16)
 def made(text: str) -> tuple[Any, Compiled]:
-    """A program as it has been checked, and what is made of it, as `river.compile` does; once for all inputs of a test."""
-    typed = FRONTEND.check(FRONTEND.parse(Source("t.str", text)))
-    return typed, Compiled(FRONTEND.lower(typed), FRONTEND.warnings(typed), lowered=True, name="t.str")
+    """A program as it has been checked, which the direct definition reads, and compiled; once for all inputs of a test."""
+    source = Source("t.str", text)
+    typed = FRONTEND.check(FRONTEND.parse(source))
+    return typed, compile_checked(FRONTEND, typed, Texts((source,)))
 
 
 def run(text: str, data: dict[str, list[Any]] | None = None, iterations: int | None = None) -> dict[str, Any]:
