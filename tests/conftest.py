@@ -165,6 +165,12 @@ def _passes_break_nothing() -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def others_are_no_garbage() -> None:
+    """`gc.collect` looks only among what comes later: the millions of objects of other tests would take it long."""
+    gc.freeze()
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="rewrite what golden cases expect to what is printed now"

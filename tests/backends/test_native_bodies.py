@@ -175,11 +175,10 @@ def chunks(count: int) -> Any:
 
 
 @pytest.fixture
-def _forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _forgotten(monkeypatch: pytest.MonkeyPatch, others_are_no_garbage: None) -> Iterator[None]:
     """What is compiled here is neither kept on disk nor stays mapped: tens of thousands of modules are gigabytes."""
     monkeypatch.setattr(native_code, "kept", lambda _parts, build: build())
     known, before = dict(native_code._KNOWN), len(jit._linker().linked)
-    gc.freeze()  # what other tests have made
     yield
     gc.collect()  # operators give their memory back by code that is still there
     native_code._KNOWN.clear()

@@ -303,8 +303,8 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
+@pytest.mark.usefixtures("others_are_no_garbage")
 def test_large_memory_is_kept_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    gc.freeze()  # what other tests have made
     monkeypatch.setattr(pages, "_waiting", defaultdict[int, "deque[int]"](deque))
     op = native(
         "input t: i64; output o: i64; operator f(t: i64) -> (o: i64) { on t(x) { emit o x + 1; } } (o) <- f(t);"

@@ -311,8 +311,8 @@ def test_texts_of_the_runtime_are_parsed_by_several_threads() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("others_are_no_garbage")
 def test_the_text_of_a_tree_is_made_once_while_the_tree_lives() -> None:
-    gc.freeze()  # what other tests have made
     made: list[str] = []
 
     def text(tree: object) -> str:

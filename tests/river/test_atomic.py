@@ -27,10 +27,10 @@ from river.lang.types import F64
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("others_are_no_garbage")
 def test_nothing_is_left_of_an_output_that_nobody_has_yet(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gc.freeze()  # what other tests have made
     target = tmp_path / "b.csv"
     target.write_text("before")
     seen: list[str] = []
@@ -205,12 +205,12 @@ def test_what_a_living_process_writes_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("others_are_no_garbage")
 @pytest.mark.parametrize("moment", ["before", "behind"])
 def test_a_file_that_somebody_took_for_stale_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
     """Between making a file and locking it there is a moment in which nobody knows that it is in use."""
-    gc.freeze()  # what other tests have made
     target = tmp_path / "out.csv"
     taken: list[str] = []
     lock = fcntl.flock
