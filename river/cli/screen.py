@@ -79,14 +79,14 @@ class Screen:
 
     def _sent(self, name: str) -> Sink:
         from river.diagnostics import Diagnostic, Rejected
-        from river.io.sent import Commands, Files
+        from river.io.sent import Commands, SentFiles
 
         if self.sent[name] == "file":
             if self.folder is None:
                 message = f"output `{name}` goes to files that the program names"
                 hint = f"say in which folder: `--out-dir DIR`; or `--out {name}=FILE` for all of it"
                 raise Rejected([Diagnostic("run-out-dir", message, help=hint)])
-            return Files(folder=Path(self.folder), name=name)
+            return SentFiles(folder=Path(self.folder), name=name)
         if not self.commands:
             message = f"output `{name}` goes to commands that the program names"
             hint = f"`--allow-proc` runs them; or `--out {name}=FILE`"

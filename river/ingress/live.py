@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from river.classes import define, field
 from river.diagnostics import Diagnostic, Rejected
-from river.ingress.still import Feed
+from river.ingress.still import InputFeed
 from river.ingress.taking import Taker, taker_of
 from river.ingress.turn import Turn, first_items, latest, marks
 from river.io.live import Arriving, Inbox, still
@@ -59,7 +59,7 @@ def live_turns(
     news = threading.Condition(lock)
     inputs = [
         _Input(
-            Feed(graph.queues[name], iter(())).behind((after or {}).get(name)),
+            InputFeed(graph.queues[name], iter(())).behind((after or {}).get(name)),
             sources.get(name, ()),
             Inbox(name, news, lock, 2 * batch),
             live,
@@ -123,7 +123,7 @@ class _Input:
     `taker`: of a live input, `ordering`: of one with a key. `reached`: nothing below it will come after what is here.
     """
 
-    feed: Feed
+    feed: InputFeed
     source: Iterable[Items | Rows]
     inbox: Inbox
     live: Live
@@ -321,7 +321,7 @@ class _Merge(_Group):
         bound, place = min(bounds, default=(ALWAYS, 0))
         full = [(i, one.feed) for i, one in enumerate(self.inputs) if not one.feed.empty]
         share = max(1, self.batch // max(1, len(full)))
-        found: list[tuple[Feed, int]] = []
+        found: list[tuple[InputFeed, int]] = []
         for i, feed in full:
             stop = min(feed.at + share, len(feed.keys))
             if bound != ALWAYS:

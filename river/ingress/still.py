@@ -34,7 +34,7 @@ def still_turns(
 ) -> Generator[Turn]:
     """See `river.ingress.turns`."""
     feeds = [
-        Feed(
+        InputFeed(
             graph.queues[name],
             _given(sources, name, part),
             more=name in part.more,
@@ -42,7 +42,7 @@ def still_turns(
         ).behind((after or {}).get(name))
         for name in graph.inputs
     ]
-    clocks: dict[Type, list[Feed]] = {}
+    clocks: dict[Type, list[InputFeed]] = {}
     for feed in feeds:
         if feed.clock is not None and not feed.over:
             clocks.setdefault(feed.clock, []).append(feed)
@@ -67,7 +67,7 @@ def _given(sources: Mapping[str, Iterable[Items | Rows]], name: str, part: Part)
 
 
 @define(eq=False)
-class Feed:
+class InputFeed:
     """One input while it is read: the batch at hand, its keys, and how far it has been sent (`at`).
 
     `key`: the position of the key in an item; `clock`: its type. `skip`: so many items are dropped, they were sent before;
@@ -100,7 +100,7 @@ class Feed:
         """Whether the batch at hand has been sent."""
         return self.at == len(self.items)
 
-    def behind(self, position: Position | None) -> Feed:
+    def behind(self, position: Position | None) -> InputFeed:
         """The same, where it goes on from `position`: what was sent before is read again and dropped."""
         if position is not None:
             self.skip, self.sent = position.items - position.begun, position.items
@@ -177,7 +177,7 @@ class Feed:
             close()
 
 
-def _plain(feed: Feed, batch: int) -> Iterator[Turn]:
+def _plain(feed: InputFeed, batch: int) -> Iterator[Turn]:
     """The turns of an input without key. What comes in columns is not cut: who fires takes as much of it as a batch has."""
     while not feed.ended:
         feed.refill()
@@ -188,7 +188,7 @@ def _plain(feed: Feed, batch: int) -> Iterator[Turn]:
         yield Turn(marks=((feed.queue.name, [END]),))
 
 
-def _merged(feeds: list[Feed], batch: int, until: int | None) -> Iterator[Turn]:
+def _merged(feeds: list[InputFeed], batch: int, until: int | None) -> Iterator[Turn]:
     """The turns of keyed inputs: the items that come next, at most a batch, and marks up to the last of their keys."""
     now = max((feed.marked for feed in feeds if feed.marked is not None), default=None)
     while True:
@@ -215,7 +215,7 @@ def _merged(feeds: list[Feed], batch: int, until: int | None) -> Iterator[Turn]:
     yield Turn(marks=(*ends, *((feed.queue.name, [END]) for feed in feeds)))
 
 
-def _certain(feeds: Sequence[Feed], feed: Feed) -> int:
+def _certain(feeds: Sequence[InputFeed], feed: InputFeed) -> int:
     """Up to where the items at hand of a feed come before all that is not at hand of others."""
     stop = len(feed.keys)
     before = True
@@ -229,7 +229,7 @@ def _certain(feeds: Sequence[Feed], feed: Feed) -> int:
     return stop
 
 
-def _rest(feed: Feed) -> Iterator[Items | Rows]:
+def _rest(feed: InputFeed) -> Iterator[Items | Rows]:
     """What is left of a feed."""
     yield feed.items[feed.at :]
     yield from map(feed.unsent, feed.batches)

@@ -61,7 +61,7 @@ class _Places(Scoped):
 
 
 @define(eq=False)
-class Files(_Places):
+class SentFiles(_Places):
     """Files inside a folder."""
 
     folder: Path = field(kw_only=True)
@@ -142,4 +142,4 @@ class _guarded:  # noqa: N801 - a statement's word
             raise Rejected([unwritable(str(self.path), error)]) from error
 
 
-__all__ = ["Commands", "Files"]
+__all__ = ["Commands", "SentFiles"]

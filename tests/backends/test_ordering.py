@@ -19,7 +19,7 @@ from backends.multicore.ordering.heuristics import (
     DEFAULT,
     HEURISTICS,
     HeuristicConstants,
-    Meter,
+    Measurements,
     Operator,
     chain,
     cumulative,
@@ -515,7 +515,7 @@ def test_throttling_never_stops_a_chain(known: list[tuple[int, int, int]]) -> No
 
 
 def test_a_meter_follows_what_it_sees() -> None:
-    meter = Meter()
+    meter = Measurements()
     assert (meter.cost, meter.selectivity) == (0.0, 1.0)
     meter.add(10, 5, 2.0)
     assert (meter.cost, meter.selectivity, meter.spent) == (0.2, 0.5, 2.0)

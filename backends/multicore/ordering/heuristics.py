@@ -123,7 +123,7 @@ DEFAULT = last_in_pipeline
 
 
 @define
-class Meter:
+class Measurements:
     """What workers measured of an operator. Counts fade, so that the estimates follow a change."""
 
     consumed: float = 0.0

@@ -17,7 +17,7 @@ from backends.multicore.ordering.heuristics import (
     HEURISTICS,
     Heuristic,
     HeuristicConstants,
-    Meter,
+    Measurements,
     Operator,
     last_in_pipeline,
 )
@@ -85,7 +85,7 @@ class Chosen:
         self._chain = sorted(tasks, key=lambda task: order[task.index])
         self._place = {task.index: i for i, task in enumerate(self._chain)}
         self._queues = {name: queue for name, queue in queues.items() if queue.producer is not None}
-        self._meters = [Meter() for _ in self._chain]
+        self._meters = [Measurements() for _ in self._chain]
         self._seen: list[tuple[int, int, float]] = [(0, 0, 0.0)] * len(self._chain)
         self._producers = [self._before(i, task) for i, task in enumerate(self._chain)]
         self._ready: dict[Task, None] = {}

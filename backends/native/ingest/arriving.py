@@ -14,7 +14,7 @@ from backends.native.ingest.code import parser
 from backends.native.ingest.delivery import Delivery
 from backends.native.ingest.form import Form, covered, guesses
 from backends.native.ingest.lateness import may_wait
-from backends.native.ingest.memory import Lease, Pool
+from backends.native.ingest.memory import BufferPool, Lease
 from backends.native.ingest.parse import EDGE, Parse, Segment, cut, cut_of_good, parts, record_end
 from backends.native.ingest.reader import BLOCK, LARGEST, MARK, Rest
 from river.classes import define, evolve, field, frozen
@@ -153,7 +153,7 @@ class _Reader:
     largest: int
     bad: int
     stops: bool
-    pool: Pool = field(factory=Pool)
+    pool: BufferPool = field(factory=BufferPool)
     _forms: set[Form] = field(factory=set[Form])
 
     def read(self, stream: TextStream, kind: str, origin: Origin) -> Iterator[Entry]:

@@ -33,7 +33,7 @@ def untouched(size: int) -> bytearray:
 
 
 @define(eq=False)
-class Pool:
+class BufferPool:
     """Buffers that wait for use, by size. Threads may share it."""
 
     free: dict[int, list[bytearray]] = field(factory=dict[int, list[bytearray]])
@@ -56,7 +56,7 @@ class Pool:
 class Lease:
     """Buffers that go back to their pool when nobody keeps this any more; `others` is kept as long."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: BufferPool) -> None:
         self._pool = pool
         self._rooms: list[bytearray] = []
         self.others: list[Any] = []

@@ -17,7 +17,7 @@ from backends.native.batch import is_number
 from backends.native.ingest.code import Parser, parser
 from backends.native.ingest.delivery import Delivery
 from backends.native.ingest.form import Form, covered, guesses
-from backends.native.ingest.memory import Lease, Pool
+from backends.native.ingest.memory import BufferPool, Lease
 from backends.native.ingest.parse import EDGE, GivenColumns, Parse, Segment, cut, parts
 from backends.native.ingest.spans import POSSIBLE, Span, Spans
 from river.classes import define, evolve, field, frozen
@@ -227,7 +227,7 @@ class Reader:
     expected: float = 1 / 32
     follow: bytes = field(init=False, repr=False)
     parser: Parser = field(init=False, repr=False)
-    pool: Pool = field(factory=Pool, repr=False)
+    pool: BufferPool = field(factory=BufferPool, repr=False)
     ordering: Ordering | None = field(init=False, repr=False)
     given: GivenColumns | None = field(init=False, repr=False)
     _delivery: Delivery = field(init=False, repr=False)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from backends.native.ingest.code import Parser
     from backends.native.ingest.form import Form
-    from backends.native.ingest.memory import Pool
+    from backends.native.ingest.memory import BufferPool
 
 POSSIBLE: Final = hasattr(os, "preadv")
 """Whether the system reads from a place of a file into given memory."""
@@ -40,7 +40,7 @@ class Spans:
     size: int
     form: Form
     parser: Parser
-    pool: Pool
+    pool: BufferPool
     _given: int = field(default=0, init=False)
     _end: int = field(default=0, init=False)  # of the last one
     _changed: Condition = field(factory=Condition, init=False)
