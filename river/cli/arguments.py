@@ -322,7 +322,8 @@ EXPERIMENT = click.option(
 SPARK_MASTER = click.option(
     "--spark-master",
     metavar="URL",
-    help="with `--backend spark`: its master, such as spark://host:7077; without it, threads of this machine",
+    help="with `--backend spark`: its master, such as spark://host:7077; without it, $RIVER_SPARK_MASTER, "
+    "else threads of this machine",
 )
 SPARK_CONF = click.option(
     "--spark-conf",

@@ -294,7 +294,7 @@ def _summary(streams: Streams, metrics: Metrics | None, backend: str) -> None:
     multiple=True,
     metavar="NAME",
     shell_complete=one_of(backends),
-    help="a backend to compare, or `all`; without it, all that take no seconds to start",
+    help="a backend to compare, or `all`; without it, all but those that take seconds to start",
 )
 @ON_ERROR
 @WORKERS

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import click
 
-from river.cli.arguments import SPARK_CONF, SPARK_MASTER, functions, spark_settings
+from river.cli.arguments import functions, spark_settings
 from river.cli.execution import run_
 from river.cli.programs import ASKED, Asked, program_of
 from river.diagnostics import Diagnostic, Rejected
@@ -32,8 +32,18 @@ PATHS: Final = ("ins", "outs", "out_dir", "on_error", "checkpoint", "metrics", "
     short_help="Run PROGRAM on a cluster of Spark.",
     context_settings={"ignore_unknown_options": True},
 )
-@SPARK_MASTER
-@SPARK_CONF
+@click.option(
+    "--spark-master",
+    metavar="URL",
+    help="the master of the cluster, such as spark://host:7077 or yarn; without it, $RIVER_SPARK_MASTER",
+)
+@click.option(
+    "--spark-conf",
+    "spark_confs",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="a setting of Spark, such as spark.executor.memory=4g",
+)
 @click.option(
     "--deploy-mode",
     type=click.Choice(["client", "cluster"]),
