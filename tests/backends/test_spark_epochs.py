@@ -522,13 +522,14 @@ def test_what_is_wrong_in_a_share_is_told_as_by_one_task(
 
     compiled = river.compile(*SHARED[program])
     rows = shared_rows(chance("shares", wrong), 90)
+    if wrong == "a trap":  # by none but one row of the second epoch
+        rows = [row.replace('"k": 3', '"k": 2') for row in rows]
     came += [{"x": ["".join(rows[:40])]}]
     match wrong:
         case "a row":
             rows[70] = '{"ts": 23, "s": 1}\n'
         case "a trap":
-            rows = [row for row in rows if '"k": 3' not in row]
-            rows[60] = '{"ts": 23, "s": "a", "k": 3, "f": 1}\n'
+            rows[70] = '{"ts": 23, "s": "a", "k": 3, "f": 1}\n'
         case _:
             rows[70] = '{"ts": 1, "s": "a", "k": 3, "f": 1}\n'
     came += [{"x": ["".join(rows[40:60]), "".join(rows[60:])]}]
