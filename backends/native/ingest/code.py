@@ -10,6 +10,7 @@ from backends.native.ingest.grammar import source
 from backends.native.jit import level
 from backends.native.shared import ModuleText, shared
 from river.classes import frozen
+from river.lang import types as t
 
 if TYPE_CHECKING:
     from backends.native.ir import FunctionText
@@ -32,6 +33,7 @@ class Parser:
     """Compiled functions of a form, and where the fields of the record `Ingest` lie, in words.
 
     `sizes`: bytes of an item of each column; `live`: which columns it fills; `stated`: which the file does not have.
+    `texts`: whether rows have views into the text of the file.
     """
 
     code: Code
@@ -40,6 +42,7 @@ class Parser:
     sizes: tuple[int, ...]
     live: tuple[bool, ...]
     stated: tuple[bool, ...]
+    texts: bool
 
 
 @cache
@@ -64,7 +67,8 @@ def parser(form: Form) -> Parser:
     effort = level()
     code = shared(f"ingest {effort} {form.format} {form.delimiter} {source(form)}", make, effort)
     count, words = code.facts
-    return Parser(code, words, count, sizes(form.type), live(form), stated(form))
+    texts = t.contains(form.type, t.STRING, t.BYTES)
+    return Parser(code, words, count, sizes(form.type), live(form), stated(form), texts)
 
 
 def _joined(unit: Unit, known: Unit) -> Unit:

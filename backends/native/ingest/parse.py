@@ -235,7 +235,7 @@ class Parse:
         """The rows that so many bytes are, without those that are none."""
         self._scatter(addresses, left.items, left.taken)
         self._compact(addresses, left.gone, rows)
-        texts = size if t.contains(self.form.type, t.STRING, t.BYTES) else 0
+        texts = size if self.parser.texts else 0
         batch = Batch(self.form.type, rows - len(left.gone), tuple(addresses), self.lease, texts)
         return Segment(batch, tuple(left.errors))
 
