@@ -147,7 +147,7 @@ def child(program: Path, what: str, workers: int) -> None:
 def measured(
     folder: Path, name: str, text: str, ways: dict[str, list[str]], runs: int
 ) -> dict[str, dict[str, float]]:
-    """By way (what is kept, and further arguments) the least milliseconds of each step."""
+    """By way (what is kept, and further arguments) the least milliseconds of each step; kept as contests of whole processes."""
     program = folder / f"{name}.river"
     program.write_text(text)
     command = [sys.executable, __file__, "--child", program]
@@ -156,7 +156,8 @@ def measured(
             measure.process([*command, "--make", what], env={"RIVER_CACHE": str(folder / kept)})
     full = folder / "full"
     steps: dict[str, dict[str, float]] = {way: {} for way in ways}
-    for _ in range(runs):
+    walls: dict[str, list[float]] = {way: [] for way in ways}
+    for _ in range(measure.few(runs)):
         for way, more in ways.items():
             if (folder / way.partition(",")[0]).exists():
                 shutil.rmtree(full, ignore_errors=True)
@@ -164,8 +165,11 @@ def measured(
             took = measure.process([*command, *more], env={"RIVER_CACHE": str(full)})
             said = {**json.loads(took.told.splitlines()[0]), "process": 1000 * took.wall}
             said["of the processor in all"] = 1000 * took.cpu
+            walls[way].append(took.wall)
             for step, ms in said.items():
                 steps[way][step] = min(ms, steps[way].get(step, float("inf")))
+    for way, found in walls.items():
+        measure.record(f"{name}, {way}, whole process", {"river": found})
     return steps
 
 
@@ -199,7 +203,6 @@ def main() -> None:
             for way, least in measured(folder, kind, text, alone, given.runs).items():
                 took, cpu = least.pop("compiled"), least.pop("of the processor")
                 # A module is imported where it is first needed: what a step takes alone says little of what users wait for.
-                measure.record(f"{kind}, {way}, whole process", {"river": [least["process"] / 1000]})
                 most = TARGETS[kind].get(way)
                 said = "" if most is None else measure.target(cpu, most)
                 rest = ", ".join(f"{step} {ms:.0f}" for step, ms in least.items())
@@ -207,6 +210,8 @@ def main() -> None:
                     f"{kind:10} {way:13} {took:8.1f}, of the processor {cpu:8.1f} {said:22} {rest}",
                     flush=True,
                 )
+        if measure.ALONE:  # nothing of the rest is kept
+            return
         threads = {f"runtime kept, {n} threads": ["--workers", str(n)] for n in (1, 2)}
         found = measured(folder, "different", different(given.different), threads, given.runs)
         (_, one), (_, two) = ((way, least["compiled"]) for way, least in found.items())

@@ -113,6 +113,7 @@ def together(processes: Sequence[subprocess.Popen[str]]) -> measure.Took:
 
 def alone(run: Callable[[], measure.Took]) -> tuple[measure.Took, bool]:
     """A run, and whether nobody else used the processors meanwhile."""
+    measure.turn()
     before = processes.elsewhere()
     took = run()
     return took, processes.elsewhere() - before <= OTHERS * took.wall

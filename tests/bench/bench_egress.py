@@ -10,14 +10,13 @@ import io
 import random
 import shutil
 import subprocess
-import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.csv
-from measure import few, record
+from measure import record, times
 
 from backends.native.arrow import from_arrow, to_arrow
 from backends.native.batch import Batch
@@ -50,17 +49,6 @@ int64_t lines(int64_t n, int64_t *a, int64_t *b, double *x, view *s, char *out) 
 """
 
 
-def best(action: Callable[[], Any]) -> float:
-    """Nanoseconds per row."""
-    action()
-    times: list[float] = []
-    for _ in range(few(RUNS)):
-        began = time.perf_counter()
-        action()
-        times.append(time.perf_counter() - began)
-    return min(times) / ROWS * 1e9
-
-
 def in_c(batch: Batch) -> Callable[[], Any] | None:
     """The loop of snprintf."""
     gcc = shutil.which("gcc")
@@ -76,25 +64,33 @@ def in_c(batch: Batch) -> Callable[[], Any] | None:
     return lambda: lines(ROWS, *batch.addresses, out)
 
 
-def measured(items: list[Any]) -> dict[str, float]:
-    """The time of each way."""
+def measured(items: list[Any], shape: str) -> dict[str, float]:
+    """The nanoseconds per row of each way."""
     batch, table = Batch.of(TYPE, items), to_batch(TYPE, items)
-    found: dict[str, float] = {}
+    contests: dict[str, dict[str, Callable[[], Any]]] = {}
     for format_ in ("csv", "jsonl"):
         made = encoder(TYPE, format_)
         assert made is not None
-        found[f"native {format_}"] = best(lambda made=made: made.encode(batch))
-    found["pyarrow csv"] = best(lambda: pyarrow.csv.write_csv(table, io.BytesIO()))
+        contests[format_] = {
+            "river": lambda made=made: made.encode(batch),
+            "items": lambda format_=format_: _items(items, format_),
+        }
+    contests["csv"]["pyarrow"] = lambda: pyarrow.csv.write_csv(table, io.BytesIO())
     loop = in_c(batch)
     if loop is not None:
-        found["snprintf csv"] = best(loop)
-    for format_ in ("csv", "jsonl"):
-        found[f"items {format_}"] = best(lambda format_=format_: _items(items, format_))
-    found["to Arrow"] = best(lambda: to_arrow(TYPE, batch))
-    found["from Arrow"] = best(lambda: from_arrow(TYPE, table))
+        contests["csv"]["snprintf"] = loop
     texts = table.column(3).dictionary_encode()
     named = pa.record_batch([*table.columns[:3], texts], names=table.schema.names)
-    found["from Arrow, dictionary"] = best(lambda: from_arrow(TYPE, named))
+    contests["to Arrow"] = {"river": lambda: to_arrow(TYPE, batch)}
+    contests["from Arrow"] = {"river": lambda: from_arrow(TYPE, table)}
+    contests["from Arrow, dictionary"] = {"river": lambda: from_arrow(TYPE, named)}
+    found: dict[str, float] = {}
+    for what, ways in contests.items():
+        took = times(ways, RUNS)
+        record(f"{what}, {shape}", took)
+        for way, seconds in took.items():
+            name = f"{'native' if way == 'river' else way} {what}" if len(ways) > 1 else what
+            found[name] = min(seconds) / ROWS * 1e9
     return found
 
 
@@ -107,16 +103,8 @@ def main() -> None:
         "random": draw.random,
     }
     for shape, number in shapes.items():
-        found = measured([(i, draw.randrange(10**6), number(), draw.choice(names)) for i in range(ROWS)])
-        for form in ("csv", "jsonl"):
-            ways = {way: found.get(f"{way} {form}") for way in ("native", "pyarrow", "snprintf", "items")}
-            record(
-                f"{form}, {shape}",
-                {"river" if w == "native" else w: [took] for w, took in ways.items() if took},
-                unit=1e-9,
-            )
-        for way in ("to Arrow", "from Arrow", "from Arrow, dictionary"):
-            record(f"{way}, {shape}", {"river": [found[way]]}, unit=1e-9)
+        items = [(i, draw.randrange(10**6), number(), draw.choice(names)) for i in range(ROWS)]
+        found = measured(items, shape)
         print(f"-- floats: {shape}")
         for name, took in found.items():
             print(f"{name:24} {took:8.1f} ns/row  {took / found['native csv']:6.2f} of native csv")

@@ -194,6 +194,7 @@ def race(this: Contest, ways: Mapping[str, Callable[[], None]], runs: int) -> No
     spent: dict[str, list[float]] = {way: [] for way in ways}
     for number in range(runs + 1):
         for way, run in ways.items():
+            measure.turn()
             cpu, before = seconds(family()), time.perf_counter()
             run()
             wall, cpu = time.perf_counter() - before, seconds(family()) - cpu

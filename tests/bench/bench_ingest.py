@@ -1,6 +1,6 @@
 """Native ingest of CSV and JSON lines: ns per row on one thread and of `parse` on two, beside pyarrow and a C loop of `memchr`.
 
-Files of a million rows lie in the page cache. Each figure is the best of a few runs, in
+Files of a million rows lie in the page cache. Each figure is the best of a few runs that take turns, in
 processor time for one thread, by the clock for two; the loop finds the line ends, nothing more.
 """
 
@@ -17,7 +17,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from measure import few, record
+from measure import record
+from measure import times as seconds_of
 
 from backends.native.ingest import open_native
 from river.io.schema import arrow, arrow_schema
@@ -66,16 +67,6 @@ def files(folder: Path, rows: int) -> list[tuple[str, Path, t.Type]]:
         ))  # fmt: skip
         found += [(f"{name} csv", csv, type_), (f"{name} jsonl", json, type_)]
     return found
-
-
-def best(action: Callable[[], Any], runs: int, clock: Callable[[], float] = time.process_time) -> float:
-    """Seconds of the quickest run, after a first one; of the processor, unless the clock is another."""
-    found: list[float] = []
-    for _ in range(few(runs) + 1):
-        begun = clock()
-        action()
-        found.append(clock() - begun)
-    return min(found[1:])
 
 
 def native(path: Path, type_: t.Type) -> int:
@@ -129,29 +120,35 @@ def main() -> None:
     with TemporaryDirectory() as name:
         folder = Path(name)
         loop = compiled(folder)
-        head = ("native", "parse", "2 thr.", "pyarrow", "2 thr.", "memchr")
+        head = ("native", "parse", "pyarrow", *["memchr"] * (loop is not None), "2 thr.", "pyarrow 2")
         print(f"{'ns/row':16s}" + "".join(f"{word:>10s}" for word in head))
         for label, path, type_ in files(folder, rows):
             assert native(path, type_) == rows
-            seconds = times(path, type_, loop, runs)
-            names = ("river", "river, parsing", "river, 2 threads", "pyarrow", "pyarrow, 2 threads", "memchr")
-            record(label, {way: [each] for way, each in zip(names, seconds, strict=True)})
-            print(f"{label:16s}" + "".join(f"{each / rows * 1e9:10.1f}" for each in seconds))
+            found = times(path, type_, loop, runs)
+            record(label, found)
+            best = (min(each) / rows * 1e9 for each in found.values())
+            print(f"{label:16s}" + "".join(f"{each:10.1f}" for each in best))
 
 
-def times(path: Path, type_: t.Type, loop: Callable[[bytes], int] | None, runs: int) -> list[float]:
+def times(
+    path: Path, type_: t.Type, loop: Callable[[bytes], int] | None, runs: int
+) -> dict[str, list[float]]:
     """Seconds of each way to read a file."""
     blocks = prepared(path, type_)
     data = path.read_bytes()
     with ThreadPoolExecutor(2) as pool:
-        return [
-            best(lambda: native(path, type_), runs),
-            best(lambda: [block.parse().lines for block in blocks], runs),
-            best(lambda: list(pool.map(lambda block: block.parse().lines, blocks)), runs, time.perf_counter),
-            best(lambda: pyarrow(path, type_, threads=False), runs),
-            best(lambda: pyarrow(path, type_, threads=True), runs, time.perf_counter),
-            best(lambda: loop(data), runs) if loop else float("nan"),
-        ]
+        one = {
+            "river": lambda: native(path, type_),
+            "river, parsing": lambda: [block.parse().lines for block in blocks],
+            "pyarrow": lambda: pyarrow(path, type_, threads=False),
+        }
+        two = {
+            "river, 2 threads": lambda: list(pool.map(lambda block: block.parse().lines, blocks)),
+            "pyarrow, 2 threads": lambda: pyarrow(path, type_, threads=True),
+        }
+        if loop:
+            one["memchr"] = lambda: loop(data)
+        return seconds_of(one, runs, time.process_time) | seconds_of(two, runs)
 
 
 if __name__ == "__main__":

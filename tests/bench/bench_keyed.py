@@ -126,6 +126,7 @@ def main() -> None:
             }
             for way, (place, until) in waits.items():
                 pq.write_table(pa.table(rows), place / "in" / ".part")
+                measure.turn()
                 cpu, wall = seconds(family()), time.perf_counter()
                 (place / "in" / ".part").rename(place / "in" / f"{epoch:06}.parquet")
                 until(epoch)

@@ -287,13 +287,13 @@ def compare(name: str, each: Filter, c: ctypes.CDLL) -> None:
         "river": lanes,
         "C": lambda: function(ctypes.c_long(firings), x, y, table),
     }
-    took = measure.race({way: lambda run=run: measure.timed(run) for way, run in runs.items()}, RUNS, name)
-    times = {way: each.wall for way, each in took.items()}
+    took = measure.times(runs, RUNS)
+    measure.record(name, took)
     lanes()
     ours = native.outputs[0].batch().values()
     worst = max(abs(a - b) for a, b in zip(ours, found, strict=True))
-    ns = {way: seconds / firings * 1e9 for way, seconds in times.items()}
-    ratio = times["river"] / times["C"]
+    ns = {way: min(each) / firings * 1e9 for way, each in took.items()}
+    ratio = ns["river"] / ns["C"]
     target = "" if each.target is None else f" (target {each.target})"
     print(
         f"{name:13} {'lanes' if isinstance(plan, Lanes) else plan.reason} {ns['river']:8.2f} ns, C {ns['C']:8.2f},"

@@ -124,6 +124,7 @@ def one_item(items: int, workers: int, *, iterator: bool, tuned: bool) -> list[f
             if not back.wait(10):
                 sys.exit("an item did not come out though nothing came behind it")
 
+    measure.turn()
     source = live(program, "trades", rows()) if iterator else ([row] for row in rows())
     run(program, "trades", source, sink, workers)
     return took[WARM:]

@@ -11,12 +11,13 @@ Run: python tests/bench/bench_locks.py [--items N] [--delays MS,...] [--variable
 from __future__ import annotations
 
 import argparse
+import math
 import statistics
 import time
 from functools import cache
 from typing import TYPE_CHECKING
 
-from measure import record
+from measure import ALONE, Took, race, turn
 
 from backends.locks import Scheme, classes, lock_each, one_lock
 from backends.multicore.plan import plan
@@ -84,6 +85,7 @@ def measure(text: str, scheme: Scheme, options: Options, items: int) -> float:
         times.append(time.perf_counter())
         found.extend(batch)
 
+    turn()
     run(made, {graph.inputs[0]: [list(range(items + 1))]}, {graph.outputs[0]: sink})
     if found != list(range(items + 1)):
         raise SystemExit("wrong result")
@@ -114,16 +116,19 @@ def fine_grained(counts: list[int], items: int, runs: int) -> None:
     )
     print(f"{'n':>10} {'lock each':>10} {'one class':>10}")
     options = Options(workers=1, batch=1, bound=4)
-    costs: dict[Scheme, list[float]] = {lock_each: [], classes: []}
+    schemes: dict[str, Scheme] = {"lock each": lock_each, "river": classes}
+    costs: dict[str, list[float]] = {way: [] for way in schemes}
     for n in counts:
-        for scheme, found in costs.items():
-            found.append(
-                min(measure(fine(n), scheme, options, items) for _ in range(runs)) / (2 * items) * 1e6
-            )
-        print(f"{n:>10} {costs[lock_each][-1]:>10.2f} {costs[classes][-1]:>10.2f}")
-        record(f"a firing with {n} variables", {"river": [costs[classes][-1]]}, unit=1e-6)
-    slopes = {scheme: statistics.linear_regression(counts, found).slope for scheme, found in costs.items()}
-    print(f"slope per variable: lock each {slopes[lock_each]:.3f}, one class {slopes[classes]:.3f}")
+        ways = {
+            way: lambda s=scheme, n=n: Took(measure(fine(n), s, options, items) / (2 * items), math.nan)
+            for way, scheme in schemes.items()
+        }
+        took = race(ways, runs, f"a firing with {n} variables")
+        for way, least in took.items():
+            costs[way].append(1e6 * least.wall)
+        print(f"{n:>10} {costs['lock each'][-1]:>10.2f} {costs['river'][-1]:>10.2f}")
+    slopes = {way: statistics.linear_regression(counts, found).slope for way, found in costs.items()}
+    print(f"slope per variable: lock each {slopes['lock each']:.3f}, one class {slopes['river']:.3f}")
 
 
 def numbers(text: str) -> list[float]:
@@ -139,7 +144,8 @@ def main() -> None:
     parser.add_argument("--variables", type=numbers, default=[1, 50, 250, 625, 1250])
     parser.add_argument("--runs", type=int, default=3)
     given = parser.parse_args()
-    coarse_grained(given.delays, given.items)
+    if not ALONE:  # nothing of it is kept
+        coarse_grained(given.delays, given.items)
     fine_grained([int(n) for n in given.variables], 20 * given.items, given.runs)
 
 

@@ -14,14 +14,16 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import math
 import random
 import statistics
 import threading
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from attrs import define, field, frozen
-from measure import record
+from measure import ALONE, Took, race, turn
 
 from backends.multicore.ordering.hybrid import HybridQueue
 from backends.multicore.ordering.keyed import Part
@@ -34,6 +36,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     Step = Callable[[int], bool]
+
+PER_BYTE = 1e-9
+"""Seconds that hashing a byte is taken to cost where versions of River are compared: all do the same work."""
 
 CAPACITY = 64
 PARTITIONS = 100
@@ -50,8 +55,9 @@ class Work:
 
     @classmethod
     def of(cls, micros: float) -> Work:
-        probe = bytes(1 << 18)
-        per_byte = min(_timed(lambda: hashlib.sha256(probe)) for _ in range(20)) / len(probe)
+        probe, per_byte = bytes(1 << 18), PER_BYTE
+        if not ALONE:
+            per_byte = min(_timed(lambda: hashlib.sha256(probe)) for _ in range(20)) / len(probe)
         return cls(micros, bytes(int(micros * 1e-6 / per_byte)))
 
     def __call__(self) -> None:
@@ -94,6 +100,7 @@ def seconds(step: Step, done: Callable[[], bool], workers: int) -> float:
                 time.sleep(0)  # nothing for this one now
 
     threads = [threading.Thread(target=worker, args=(i,)) for i in range(workers)]
+    turn()
     start = time.perf_counter()
     for thread in threads:
         thread.start()
@@ -181,23 +188,23 @@ def throughput(count: int, runs: int, workers: int) -> None:
         for _ in range(many):
             work()
         bare = time.process_time() - start
+
+        def once(name: str, w: int, work: Work = work, keys: Sequence[float] = keys) -> Took:
+            start = time.process_time()
+            took = (
+                stateless(name, work, len(keys), w, Sink())
+                if name in REORDER
+                else keyed(name, work, keys, w, Sink())
+            )
+            return Took(took / len(keys), (time.process_time() - start) / len(keys))
+
+        ways = {f"river, {name}": partial(once, name, 1) for name in (*REORDER, *KEYED)}
+        took = race(ways, runs, f"messages of {micros} us", clock="cpu")
         for name in (*REORDER, *KEYED):
-
-            def measure(w: int, name: str = name, work: Work = work, keys: Sequence[float] = keys) -> float:
-                if name in REORDER:
-                    return stateless(name, work, len(keys), w, Sink())
-                return keyed(name, work, keys, w, Sink())
-
-            used: list[float] = []
-            one: list[float] = []
-            for _ in range(runs):
-                start = time.process_time()
-                one.append(measure(1))
-                used.append(time.process_time() - start)
-            more = min(measure(workers) for _ in range(runs))
-            own = (min(used) - bare) / many * 1e6
-            record(f"{name}, messages of {micros} us", {"river": [each / many for each in used]})
-            rows.append([micros, name, bare / many * 1e6, min(used) / many * 1e6, own, min(one) / more])
+            one = took[f"river, {name}"]
+            more = math.nan if ALONE else min(once(name, workers).wall for _ in range(runs))
+            own = one.cpu - bare / many
+            rows.append([micros, name, 1e6 * bare / many, 1e6 * one.cpu, 1e6 * own, one.wall / more])
     head = ("message us", "structure", "loop us", "1 worker us", "overhead us", f"speedup, {workers}")
     table("Microseconds per message, and speedup of the elapsed time", head, rows)
 
@@ -265,7 +272,8 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--workers", type=int, default=2)
     given = parser.parse_args()
-    for experiment in (throughput, skew, latency, reordering):
+    others = () if ALONE else (skew, latency, reordering)  # of which nothing is kept
+    for experiment in (throughput, *others):
         experiment(given.messages, given.runs, given.workers)
 
 

@@ -19,7 +19,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from measure import few, record
+from measure import record, times
 
 from backends.native import NativeOperator, compile_native
 from backends.native.batch import Batch
@@ -105,25 +105,25 @@ def re2_of(kind: str, pattern: str, texts: Any) -> Callable[[], Any] | None:
             return None if groups is None else lambda: pc.extract_regex(texts, groups)
 
 
-def both(first: Callable[[], Any], second: Callable[[], Any] | None, count: int) -> tuple[float, float]:
-    """Nanoseconds per text of each, the best of runs in turn."""
-    best = [float("inf"), float("inf")]
-    for _ in range(few(RUNS)):
-        for place, run in enumerate((first, second)):
-            if run is not None:
-                start = time.thread_time()
-                run()
-                best[place] = min(best[place], time.thread_time() - start)
-    return best[0] / count * 1e9, best[1] / count * 1e9
+def raced(ways: dict[str, Callable[[], Any]], name: str = "", *, count: int) -> dict[str, float]:
+    """Nanoseconds per text of each way, the best of runs in turn; kept as a contest if it has a name."""
+    found = times(ways, RUNS, time.thread_time)
+    if name:
+        record(name, found)
+    return {way: min(each) / count * 1e9 for way, each in found.items()}
 
 
 def measure(name: str, texts: list[str], patterns: Sequence[str]) -> None:
     column, array, count = Batch.of(t.STRING, texts), pa.array(texts), len(texts)
-    overhead, _ = both(lambda: pc.match_substring_regex(array, "^"), None, count)
-    made, _ = both(lambda: pc.extract_regex(array, "^(?P<g>)"), None, count)
+    bare = {
+        "yes": lambda: pc.match_substring_regex(array, "^"),
+        "a struct": lambda: pc.extract_regex(array, "^(?P<g>)"),
+    }
+    overhead = raced(bare, count=count)
     print(f"\n{count} {name} of {sum(map(len, texts)) / count:.0f} bytes; ns per text, native / RE2")
     print(
-        f"RE2 in pyarrow where it matches at once: {overhead:.0f} for yes, {made:.0f} for a struct of one text"
+        f"RE2 in pyarrow where it matches at once: {overhead['yes']:.0f} for yes, "
+        f"{overhead['a struct']:.0f} for a struct of one text"
     )
     ratios: dict[str, list[float]] = defaultdict(list)
     for pattern in patterns:
@@ -140,9 +140,11 @@ def measure(name: str, texts: list[str], patterns: Sequence[str]) -> None:
                 assert compiled.fire("item.0", column.addresses, 0, count).row == count
 
             other = re2_of(kind, pattern, array)
-            ours, theirs = both(run, other, count)
-            each = {"river": [ours], "RE2": [theirs]} if other is not None else {"river": [ours]}
-            record(f"{kind} {pattern} in {name}", each, unit=1e-9)
+            ways: dict[str, Callable[[], Any]] = (
+                {"river": run} if other is None else {"river": run, "RE2": other}
+            )
+            took = raced(ways, f"{kind} {pattern} in {name}", count=count)
+            ours, theirs = took["river"], took.get("RE2", float("nan"))
             values = compiled.outputs[0].batch().values()
             if kind == "test":
                 assert sum(values) == sum(plain.search(text) is not None for text in texts)
@@ -153,7 +155,7 @@ def measure(name: str, texts: list[str], patterns: Sequence[str]) -> None:
             else:
                 ratios[kind].append(ours / theirs)
                 shown.append(f"{kind} {ours:6.0f} / {theirs:6.0f} = {ours / theirs:4.2f}")
-        python, _ = both(lambda p=plain: [p.search(text) for text in texts], None, count)
+        python = raced({"re": lambda p=plain: [p.search(text) for text in texts]}, count=count)["re"]
         size = f"table {4 * len(words) / 1024:.1f} KB in {built * 1e3:.1f} ms"
         print(f"{pattern:52} {' | '.join(shown)} | re {python:6.0f} | {size}", flush=True)
     for kind, found in ratios.items():

@@ -72,6 +72,7 @@ def main() -> None:
                 job = Job(
                     {"visits": str(file)}, {"counts": str(target)}, OnError.parse("stop"), options=options
                 )
+                measure.turn()
                 before = time.perf_counter()
                 execute(compiled, "spark", job)
                 wholes.append(time.perf_counter() - before)

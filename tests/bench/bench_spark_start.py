@@ -77,6 +77,7 @@ def main() -> None:
 
 def took(text: str, *arguments: Path) -> tuple[float, float]:
     """Seconds of the processors, and by the clock, of a process that runs a text."""
+    measure.turn()
     before = time.perf_counter()
     told = subprocess.run(
         [sys.executable, "-c", text + END, *arguments],

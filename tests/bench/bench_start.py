@@ -185,6 +185,8 @@ def main() -> None:
                 print(f"{what:24} {label:16} {took.wall:6.2f}, of the processor {took.cpu:6.2f} {wanted}")
                 if given.imports and label == "full cache" and what.startswith("river"):
                     imports(asked[what], full)
+        if measure.ALONE:  # nothing of the rest is kept
+            return
         more = first_run(folder, full, given.runs)
         print(
             f"{'the first run':24} {'full cache':16}    more of the processor {more:6.2f} {measure.target(more, FIRST)}"

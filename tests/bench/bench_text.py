@@ -55,9 +55,14 @@ def operator(source: t.Type, name: str, result: t.Type) -> NativeOperator:
     return found
 
 
-def best(run: Callable[[], Any]) -> float:
-    """Nanoseconds per text."""
-    return measure.best(run, RUNS) / COUNT * 1e9
+def raced(what: str, ways: dict[str, Callable[[], Any]]) -> None:
+    """Prints nanoseconds per text, and keeps the contest."""
+    took = measure.times(ways, RUNS)
+    measure.record(what, took)
+    ours, theirs, python = (min(took[way]) / COUNT * 1e9 for way in ("river", "C", "Python"))
+    print(
+        f"{what:18} native {ours:6.1f}  C {theirs:6.1f}  Python {python:6.1f}  native/C {ours / theirs:.2f}"
+    )
 
 
 def fired(op: NativeOperator, values: list[Any]) -> Callable[[], None]:
@@ -90,22 +95,18 @@ def against_c(folder: Path, gcc: str) -> None:
         for i, text in enumerate(texts):
             places[i] = at
             at += len(text) + 1
-        ours = best(fired(operator(t.F64, "string", t.STRING), values))
-        theirs, python = (
-            best(lambda n=numbers: c.print_all(size, n)),
-            best(lambda v=values: list(map(repr, v))),
-        )
-        measure.record(f"print {name}", {"river": [ours], "C": [theirs], "Python": [python]}, unit=1e-9)
-        print(
-            f"print {name:12} native {ours:6.1f}  C {theirs:6.1f}  Python {python:6.1f}  native/C {ours / theirs:.2f}"
-        )
-        ours = best(fired(operator(t.STRING, "f64", t.F64), texts))
-        theirs = best(lambda j=joined, p=places: c.parse_all(size, j, p))
-        python = best(lambda x=texts: list(map(float, x)))
-        measure.record(f"parse {name}", {"river": [ours], "C": [theirs], "Python": [python]}, unit=1e-9)
-        print(
-            f"parse {name:12} native {ours:6.1f}  C {theirs:6.1f}  Python {python:6.1f}  native/C {ours / theirs:.2f}"
-        )
+        prints = {
+            "river": fired(operator(t.F64, "string", t.STRING), values),
+            "C": lambda n=numbers: c.print_all(size, n),
+            "Python": lambda v=values: list(map(repr, v)),
+        }
+        raced(f"print {name}", prints)
+        parses = {
+            "river": fired(operator(t.STRING, "f64", t.F64), texts),
+            "C": lambda j=joined, p=places: c.parse_all(size, j, p),
+            "Python": lambda x=texts: list(map(float, x)),
+        }
+        raced(f"parse {name}", parses)
 
 
 if __name__ == "__main__":

@@ -176,7 +176,7 @@ def main() -> None:
             given.runs,
             "heavy",
         )
-    assert {(end.rows, end.sum) for end in ends} == {(given.items, crc32(found))} or measure.ALONE, (
+    assert measure.ALONE or {(end.rows, end.sum) for end in ends} == {(given.items, crc32(found))}, (
         "River and C differ"
     )
     show("heavy", given.items, took)

@@ -1,7 +1,11 @@
 """What a change made faster or slower: the benchmarks with River as it is here, and as it was at a commit.
 
-Each round runs a benchmark with the old River, the new one, and the old one again; peers do not run. What the two runs of the
-old one differ by is the spread. A work has moved where the middle of new over old lies outside of it.
+In each round three processes live beside each other: the old River, the new one, and the old one again. They take turns run by
+run, and only the one whose turn it is does anything, so the machine was the same for runs that stand side by side; peers do not
+run. A round's change is the middle of the new one's runs, each over those of the old ones beside it; what the two old ones differ
+by in the same way is the spread. A work has moved where the middle of the rounds lies outside of it.
+
+A round takes three times as long as a benchmark with River alone: 10 s to 3 min, which is told after the first one.
 
 Run: python tests/bench/compare.py BASE [NAME ...] [--rounds 7] [--out build/bench-compare.json]
 """
@@ -11,10 +15,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import socket
 import subprocess
 import sys
-from collections import defaultdict
-from contextlib import contextmanager
+import time
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -27,17 +32,20 @@ from attrs import asdict, frozen
 from report import Spread
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 Work = tuple[str, str, str]
 """A benchmark, what it does, and the way."""
+
+Times = dict[Work, list[float]]
+"""The seconds of each run."""
 
 TURNS = ("old", "new", "old again")
 
 
 @frozen
 class Moved:
-    """New over old in rounds that stood side by side, and what the old one differs by from itself."""
+    """New over old in runs that stood side by side, and what the old one differs by from itself."""
 
     work: Work
     seconds: float
@@ -68,41 +76,117 @@ def checkout(base: str, folder: Path) -> Iterator[Path]:
         report.git("worktree", "remove", "--force", str(place))
 
 
-def once(script: Path, tree: Path, folder: Path) -> dict[Work, float]:
-    """What a benchmark of this folder takes with the River of `tree`; where it fails, what it measured before."""
-    kept = folder / "contests"
-    kept.unlink(missing_ok=True)
-    here = {"PYTHONPATH": str(tree), "RIVER_BENCH_ALONE": "1", measure.RESULTS: str(kept)}
-    cache = {"RIVER_CACHE": str(folder / f"cache-{tree.name}")}
-    done = subprocess.run(
-        [sys.executable, script],
-        env={**os.environ, **here, **cache},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        print(f"   {script.name} fails with {tree}: {done.stderr.strip().splitlines()[-1:]}", flush=True)
+class Player:
+    """A process that runs in its turn alone: from its start to its first `measure.turn`, and from each to the next."""
+
+    def __init__(self, command: Sequence[object], env: Mapping[str, str], errors: Path) -> None:
+        self.errors = errors
+        self._command = [str(part) for part in command]
+        self._env = env
+        self._process: subprocess.Popen[bytes] | None = None
+        self._mine, self._its = socket.socketpair()
+
+    def play(self) -> bool:
+        """Lets it run until it hands over. False where it has ended instead."""
+        if self._process is None:
+            with self.errors.open("wb") as errors:
+                self._process = subprocess.Popen(
+                    self._command,
+                    env={**self._env, measure.TURNS: str(self._its.fileno())},
+                    pass_fds=[self._its.fileno()],
+                    stdout=subprocess.DEVNULL,
+                    stderr=errors,
+                )
+            self._its.close()
+            return self._heard()
+        try:
+            self._mine.send(b".")
+        except OSError:  # it was killed while it waited
+            return False
+        return self._heard()
+
+    def _heard(self) -> bool:
+        try:
+            return bool(self._mine.recv(1))
+        except ConnectionResetError:
+            return False
+
+    def end(self) -> int:
+        """How it ended; it ends here if it has not."""
+        self._mine.close()
+        self._its.close()
+        if self._process is None:
+            return 0
+        return self._process.wait()
+
+
+def play(players: Sequence[Player]) -> None:
+    """Lets all take their turns until the last one has ended."""
+    living = list(players)
+    while living:
+        living = [each for each in living if each.play()]
+
+
+def measured(script: Path, trees: Mapping[str, Path], folder: Path) -> dict[str, Times]:
+    """What a benchmark of this folder takes with the River of each tree, in turns; where one fails, what it measured before."""
+    players: dict[str, Player] = {}
+    for turn, tree in trees.items():
+        (folder / f"{turn}.contests").unlink(missing_ok=True)
+        env = {
+            **os.environ,
+            "PYTHONPATH": str(tree),
+            "RIVER_BENCH_ALONE": "1",
+            "RIVER_CACHE": str(folder / f"cache-{turn.partition(' ')[0]}"),
+            measure.RESULTS: str(folder / f"{turn}.contests"),
+        }
+        players[turn] = Player([sys.executable, script], env, folder / f"{turn}.errors")
+    with ExitStack() as ends:
+        for player in players.values():
+            ends.callback(player.end)
+        play(list(players.values()))
+    for turn, player in players.items():
+        if player.end():
+            print(
+                f"   {script.name} fails with {turn}: {player.errors.read_text().strip().splitlines()[-1:]}",
+                flush=True,
+            )
     return {
-        (contest.bench, contest.what, way): median(contest.ways[way])
-        for contest in (report.contests(kept) if kept.exists() else ())
-        for way in contest.ours
+        turn: {
+            (contest.bench, contest.what, way): list(contest.ways[way])
+            for contest in report.contests(folder / f"{turn}.contests")
+            for way in contest.ours
+        }
+        for turn in trees
     }
 
 
-def moved(rounds: Mapping[str, list[dict[Work, float]]]) -> list[Moved]:
-    """The works that ran in all rounds."""
-    old, new, again = (rounds[turn] for turn in TURNS)
-    works = [work for work in old[0] if all(work in each for turn in TURNS for each in rounds[turn])]
-    return [
-        Moved(
-            work,
-            median(each[work] for each in new),
-            Spread.of([2 * n[work] / (a[work] + b[work]) for a, n, b in zip(old, new, again, strict=True)]),
-            Spread.of([b[work] / a[work] for a, b in zip(old, again, strict=True)]),
-        )
-        for work in works
-    ]
+def comparable(rounds: Sequence[Mapping[str, Times]]) -> tuple[list[Work], list[str]]:
+    """The works of which the three have as many runs as each other in each round; and what is wrong with the others."""
+    works = dict.fromkeys(work for each in rounds for turn in TURNS for work in each[turn])
+    found: list[Work] = []
+    others: list[str] = []
+    for work in works:
+        counts = [tuple(len(each[turn].get(work, ())) for turn in TURNS) for each in rounds]
+        uneven = next((each for each in counts if len(set(each)) > 1 or not each[0]), None)
+        if uneven is None:
+            found.append(work)
+        else:
+            runs = ", ".join(f"{turn} {count}" for turn, count in zip(TURNS, uneven, strict=True))
+            others.append(
+                f"{', '.join(work)}: not compared, since the numbers of runs differ in a round ({runs})"
+            )
+    return found, others
+
+
+def moved(rounds: Sequence[Mapping[str, Times]], work: Work) -> Moved:
+    """Run by run, then the middle of each round."""
+    taken = [[each[turn][work] for turn in TURNS] for each in rounds]
+    return Moved(
+        work,
+        median(took for _, new, _ in taken for took in new),
+        Spread.of([median(2 * n / (a + b) for a, n, b in zip(*each, strict=True)) for each in taken]),
+        Spread.of([median(b / a for a, _, b in zip(*each, strict=True)) for each in taken]),
+    )
 
 
 def table(base: str, found: list[Moved]) -> str:
@@ -136,13 +220,17 @@ def main() -> None:
         folder = Path(name)
         for script in run_all.scripts(given.names):
             print(f"== {script.name}", flush=True)
-            rounds: dict[str, list[dict[Work, float]]] = defaultdict(list)
-            for tree in (base, report.ROOT):  # so that code is compiled
-                once(script, tree, folder)
-            for _ in range(given.rounds):
-                for turn in TURNS:
-                    rounds[turn].append(once(script, report.ROOT if turn == "new" else base, folder))
-            found += moved(rounds)
+            trees = {turn: report.ROOT if turn == "new" else base for turn in TURNS}
+            measured(script, {turn: trees[turn] for turn in TURNS[:2]}, folder)  # so that code is compiled
+            rounds: list[dict[str, Times]] = []
+            for left in reversed(range(given.rounds)):
+                began = time.monotonic()
+                rounds.append(measured(script, trees, folder))
+                print(f"   a round of {time.monotonic() - began:.0f} s; {left} are left", flush=True)
+            works, others = comparable(rounds)
+            for each in others:
+                print(f"   {each}", flush=True)
+            found += [moved(rounds, work) for work in works]
     given.out.parent.mkdir(parents=True, exist_ok=True)
     given.out.write_text(
         json.dumps(

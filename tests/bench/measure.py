@@ -1,4 +1,4 @@
-"""What the benchmarks share: times that are minima of runs that take turns, whole processes, and C programs to compare with."""
+"""What the benchmarks share: times of runs that take turns, whole processes, and C programs to compare with."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from contextlib import suppress
 from functools import cache, reduce
 from importlib import import_module
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Final
@@ -30,6 +31,15 @@ ALONE: Final = bool(os.environ.get("RIVER_BENCH_ALONE"))
 
 OURS: Final = "river"
 """What the names of River's ways begin with; all other ways are peers."""
+
+TURNS: Final = "RIVER_BENCH_TURNS"
+"""The environment's name for a socket by which a process gets its turn and hands it over, where versions are compared."""
+
+_BATON: Final = os.environ.pop(TURNS, None)
+"""That socket. What this process starts has no turns of its own, so it does not see it."""
+
+SHORT = 0.01
+"""Seconds that a turn of a run in this process takes at least: shorter runs are made again, since caches are cold at first."""
 
 SAMPLED = 0.02
 """Seconds between two looks at the memory of a process."""
@@ -62,22 +72,60 @@ def begin(title: str) -> None:
     )
 
 
+def turn() -> None:
+    """Lets the other versions have their turn, and comes back for what is timed next; does nothing where none are compared.
+
+    It stands just before each run that is timed: whatever the machine does for seconds, it does to runs side by side.
+    """
+    if _BATON is None:
+        return
+    os.write(int(_BATON), b".")
+    if not os.read(int(_BATON), 1):
+        sys.exit("nobody compares any more")
+
+
 def timed(run: Callable[[], object]) -> Took:
-    """One run in this process; the processor's time is that of all threads."""
+    """One run in this process, when it is its turn; the processor's time is that of all threads."""
+    turn()
     cpu, wall = time.process_time(), time.perf_counter()
     run()
     return Took(time.perf_counter() - wall, time.process_time() - cpu)
 
 
-def few(runs: int) -> int:
-    """How many runs of `runs` are made: `ALONE` needs no more than two at a time, since whole benchmarks take turns."""
-    return min(runs, 2) if ALONE else runs
+def few(runs: int, most: int = 3) -> int:
+    """How many runs of `runs` are made: `ALONE` needs no more than `most` at a time, since rounds follow."""
+    return min(runs, most) if ALONE else runs
 
 
-def best(run: Callable[[], object], runs: int) -> float:
-    """Seconds of the fastest of some runs, after one that warms up."""
-    run()
-    return min(timed(run).wall for _ in range(few(runs)))
+def skipped(way: str) -> bool:
+    """Whether a way is not run: peers are none of what is compared where River is `ALONE`."""
+    return ALONE and not way.startswith(OURS)
+
+
+def times(
+    ways: Mapping[str, Callable[[], object]], runs: int, clock: Callable[[], float] = time.perf_counter
+) -> dict[str, list[float]]:
+    """Seconds of some runs of each way by a `clock`, after one that warms up; all take their turn. Skipped peers take nan."""
+    found: dict[str, list[float]] = {name: [] for name in ways}
+    for name, run in ways.items():
+        if not skipped(name):
+            run()
+    for _ in range(few(runs, 5)):
+        for name, run in ways.items():
+            found[name].append(math.nan if skipped(name) else _once(run, clock))
+    return found
+
+
+def _once(run: Callable[[], object], clock: Callable[[], float]) -> float:
+    """One run; in a turn that is shared the middle of as many as make it long enough."""
+    turn()
+    enough = time.perf_counter() + SHORT
+    found: list[float] = []
+    while not found or (_BATON is not None and time.perf_counter() < enough):
+        began = clock()
+        run()
+        found.append(clock() - began)
+    return median(found)
 
 
 def rounds(ways: Mapping[str, Callable[[], Took]], runs: int) -> dict[str, list[Took]]:
@@ -85,8 +133,7 @@ def rounds(ways: Mapping[str, Callable[[], Took]], runs: int) -> dict[str, list[
     found: dict[str, list[Took]] = {name: [] for name in ways}
     for _ in range(few(runs)):
         for name, run in ways.items():
-            skipped = ALONE and not name.startswith(OURS)
-            found[name].append(Took(math.nan, math.nan, told="nan") if skipped else run())
+            found[name].append(Took(math.nan, math.nan, told="nan") if skipped(name) else run())
     return found
 
 
@@ -99,12 +146,10 @@ def race(
     return {name: reduce(Took.least, each) for name, each in found.items()}
 
 
-def record(what: str, ways: Mapping[str, Sequence[float]], *, unit: float = 1.0) -> None:
-    """Keeps the times of a contest's ways, one of each round, where somebody wants them; `unit`: in seconds."""
+def record(what: str, ways: Mapping[str, Sequence[float]]) -> None:
+    """Keeps the seconds of a contest's ways, of every run, where somebody wants them."""
     file = os.environ.get(RESULTS)
-    told = {
-        way: [unit * took for took in each] for way, each in ways.items() if not any(map(math.isnan, each))
-    }
+    told = {way: list(each) for way, each in ways.items() if not any(map(math.isnan, each))}
     if file and told:
         with Path(file).open("a") as out:
             print(json.dumps({"bench": Path(sys.argv[0]).stem, "what": what, "ways": told}), file=out)
@@ -135,7 +180,8 @@ def environment() -> dict[str, str]:
 def process(
     command: Sequence[object], *, env: Mapping[str, str] | None = None, watched: bool = False
 ) -> Took:
-    """A command from its start to its end, and what it printed. Ends the benchmark with its message if it fails."""
+    """A command from its start to its end, when it is our turn, and what it printed. Ends the benchmark if it fails."""
+    turn()
     began = time.perf_counter()
     with subprocess.Popen(
         [str(part) for part in command],
