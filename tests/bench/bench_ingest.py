@@ -17,8 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from measure import record
-from measure import times as seconds_of
+from measure import record, times
 
 from backends.native.ingest import open_native
 from river.io.schema import arrow, arrow_schema
@@ -124,13 +123,13 @@ def main() -> None:
         print(f"{'ns/row':16s}" + "".join(f"{word:>10s}" for word in head))
         for label, path, type_ in files(folder, rows):
             assert native(path, type_) == rows
-            found = times(path, type_, loop, runs)
+            found = raced(path, type_, loop, runs)
             record(label, found)
             best = (min(each) / rows * 1e9 for each in found.values())
             print(f"{label:16s}" + "".join(f"{each:10.1f}" for each in best))
 
 
-def times(
+def raced(
     path: Path, type_: t.Type, loop: Callable[[bytes], int] | None, runs: int
 ) -> dict[str, list[float]]:
     """Seconds of each way to read a file."""
@@ -148,7 +147,7 @@ def times(
         }
         if loop:
             one["memchr"] = lambda: loop(data)
-        return seconds_of(one, runs, time.process_time) | seconds_of(two, runs)
+        return times(one, runs, time.process_time) | times(two, runs)
 
 
 if __name__ == "__main__":

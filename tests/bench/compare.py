@@ -19,7 +19,7 @@ import socket
 import subprocess
 import sys
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -140,16 +140,14 @@ def measured(script: Path, trees: Mapping[str, Path], folder: Path) -> dict[str,
             measure.RESULTS: str(folder / f"{turn}.contests"),
         }
         players[turn] = Player([sys.executable, script], env, folder / f"{turn}.errors")
-    with ExitStack() as ends:
-        for player in players.values():
-            ends.callback(player.end)
+    try:
         play(list(players.values()))
+    finally:
+        ended = {turn: player.end() for turn, player in players.items()}
     for turn, player in players.items():
-        if player.end():
-            print(
-                f"   {script.name} fails with {turn}: {player.errors.read_text().strip().splitlines()[-1:]}",
-                flush=True,
-            )
+        if ended[turn]:
+            last = player.errors.read_text().strip().splitlines()[-1:]
+            print(f"   {script.name} fails with {turn}: {last}", flush=True)
     return {
         turn: {
             (contest.bench, contest.what, way): list(contest.ways[way])
