@@ -84,7 +84,7 @@ def test_a_benchmark_that_fails_is_told_and_keeps_what_it_measured(
     script = tmp_path / "bench_it.py"
     script.write_text(
         "import sys, measure\nfrom version import BAD\n"
-        "measure.record('sums', measure.times({'river': int, 'C': lambda: sys.exit('peers run')}, 9))\n"
+        "measure.record('sums', measure.times({'river': int, 'C': lambda: sys.exit('peers run')}, 2))\n"
         "if BAD: sys.exit('it broke')\n"
         "measure.record('products', {'river': [1.0], 'C': [float('nan')]})\n"
     )
@@ -96,7 +96,7 @@ def test_a_benchmark_that_fails_is_told_and_keeps_what_it_measured(
     found = compare.measured(script, trees, tmp_path)
     sums, products = ("bench_it", "sums", "river"), ("bench_it", "products", "river")
     assert {turn: list(each) for turn, each in found.items()} == {"old": [sums], "new": [sums, products]}
-    assert [len(each[sums]) for each in found.values()] == [5, 5]
+    assert [len(each[sums]) for each in found.values()] == [9, 9]
     assert capsys.readouterr().out.strip() == "bench_it.py fails with old: ['it broke']"
 
 
@@ -123,6 +123,14 @@ def test_ratios_are_of_runs_side_by_side(compare: Any) -> None:
     assert found.verdict == "slower"
     back = [{**each, "new": each["old"]} for each in made]
     assert compare.moved(back, SUM).verdict == ""
+
+
+def test_what_the_old_one_differs_by_counts_in_both_directions(compare: Any) -> None:
+    """The second of the old ones took a quarter more; a new one beside them that takes a fifth less than both may be as old."""
+    made = rounds(compare, ({SUM: [4.0]}, {SUM: [3.6]}, {SUM: [5.0]}))
+    found = compare.moved(made, SUM)
+    assert (found.change.middle, found.spread.least, found.spread.most) == (0.8, 0.8, 1.25)
+    assert found.verdict == ""
 
 
 def test_works_with_other_numbers_of_runs_are_told(compare: Any) -> None:

@@ -179,11 +179,12 @@ def comparable(rounds: Sequence[Mapping[str, Times]]) -> tuple[list[Work], list[
 def moved(rounds: Sequence[Mapping[str, Times]], work: Work) -> Moved:
     """Run by run, then the middle of each round."""
     taken = [[each[turn][work] for turn in TURNS] for each in rounds]
+    again = [median(b / a for a, _, b in zip(*each, strict=True)) for each in taken]
     return Moved(
         work,
         median(took for _, new, _ in taken for took in new),
         Spread.of([median(2 * n / (a + b) for a, n, b in zip(*each, strict=True)) for each in taken]),
-        Spread.of([median(b / a for a, _, b in zip(*each, strict=True)) for each in taken]),
+        Spread.of([*again, *(1 / each for each in again)]),  # either of the two could have been the first
     )
 
 

@@ -38,6 +38,9 @@ TURNS: Final = "RIVER_BENCH_TURNS"
 _BATON: Final = os.environ.pop(TURNS, None)
 """That socket. What this process starts has no turns of its own, so it does not see it."""
 
+BESIDE = 9
+"""How many times a short run is measured where versions are compared: what counts is the middle of ratios, not the least time."""
+
 SHORT = 0.01
 """Seconds that a turn of a run in this process takes at least: shorter runs are made again, since caches are cold at first."""
 
@@ -92,9 +95,9 @@ def timed(run: Callable[[], object]) -> Took:
     return Took(time.perf_counter() - wall, time.process_time() - cpu)
 
 
-def few(runs: int, most: int = 3) -> int:
-    """How many runs of `runs` are made: `ALONE` needs no more than `most` at a time, since rounds follow."""
-    return min(runs, most) if ALONE else runs
+def few(runs: int) -> int:
+    """How many runs of `runs` are made of what takes long: `ALONE` needs no more than three, since rounds follow."""
+    return min(runs, 3) if ALONE else runs
 
 
 def skipped(way: str) -> bool:
@@ -110,7 +113,7 @@ def times(
     for name, run in ways.items():
         if not skipped(name):
             run()
-    for _ in range(few(runs, 5)):
+    for _ in range(BESIDE if ALONE else runs):
         for name, run in ways.items():
             found[name].append(math.nan if skipped(name) else _once(run, clock))
     return found
