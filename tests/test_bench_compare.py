@@ -100,7 +100,7 @@ def test_a_benchmark_that_fails_is_told_and_keeps_what_it_measured(
     assert capsys.readouterr().out.strip() == "bench_it.py fails with old: ['it broke']"
 
 
-SUM, MAP, LATE = ("bench", "sum", "river"), ("bench", "map", "river"), ("bench", "late", "river")
+SUM, MAP, LATE, LATER = (("bench", what, "river") for what in ("sum", "map", "late", "later"))
 
 
 def rounds(compare: Any, *each: tuple[dict[Any, list[float]], ...]) -> list[dict[str, Any]]:
@@ -138,11 +138,11 @@ def test_works_with_other_numbers_of_runs_are_told(compare: Any) -> None:
     made = rounds(
         compare,
         (both, both, both),
-        (both, {SUM: [1.0, 1.0], MAP: [1.0], LATE: [1.0]}, both),
+        (both, {SUM: [1.0, 1.0], MAP: [1.0], LATE: [1.0], LATER: [1.0]}, both),
     )
     works, others = compare.comparable(made)
     assert works == [SUM]
     assert others == [
-        "bench, map, river: not compared, since the numbers of runs differ in a round (old 2, new 1, old again 2)",
-        "bench, late, river: not compared, since the numbers of runs differ in a round (old 0, new 0, old again 0)",
+        "not compared, since the numbers of runs differ (old 2, new 1, old again 2): map, river",
+        "not compared, since the numbers of runs differ (old 0, new 0, old again 0): late, river; later, river",
     ]

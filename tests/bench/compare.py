@@ -1,11 +1,12 @@
 """What a change made faster or slower: the benchmarks with River as it is here, and as it was at a commit.
 
 In each round three processes live beside each other: the old River, the new one, and the old one again. They take turns run by
-run, and only the one whose turn it is does anything, so the machine was the same for runs that stand side by side; peers do not
-run. A round's change is the middle of the new one's runs, each over those of the old ones beside it; what the two old ones differ
-by in the same way is the spread. A work has moved where the middle of the rounds lies outside of it.
+run, and only the one whose turn it is does anything, so that the machine is the same for runs that stand side by side; peers do
+not run. A round's change is the middle of the new one's runs, each over those of the old ones beside it; the spread is what the
+old ones differ by in the same way, in both directions. A work has moved where the middle of the rounds lies outside of it.
 
-A round takes three times as long as a benchmark with River alone: 10 s to 3 min, which is told after the first one.
+A round takes three times what the benchmark takes with River alone, mostly 10 to 70 s; each tells its seconds. One of two
+processes fills the caches before.
 
 Run: python tests/bench/compare.py BASE [NAME ...] [--rounds 7] [--out build/bench-compare.json]
 """
@@ -159,21 +160,21 @@ def measured(script: Path, trees: Mapping[str, Path], folder: Path) -> dict[str,
 
 
 def comparable(rounds: Sequence[Mapping[str, Times]]) -> tuple[list[Work], list[str]]:
-    """The works of which the three have as many runs as each other in each round; and what is wrong with the others."""
-    works = dict.fromkeys(work for each in rounds for turn in TURNS for work in each[turn])
+    """The works of which the three have as many runs as each other in each round; and what is to be said of the others."""
     found: list[Work] = []
-    others: list[str] = []
-    for work in works:
+    others: dict[tuple[int, ...], list[Work]] = {}
+    for work in dict.fromkeys(work for each in rounds for turn in TURNS for work in each[turn]):
         counts = [tuple(len(each[turn].get(work, ())) for turn in TURNS) for each in rounds]
         uneven = next((each for each in counts if len(set(each)) > 1 or not each[0]), None)
         if uneven is None:
             found.append(work)
         else:
-            runs = ", ".join(f"{turn} {count}" for turn, count in zip(TURNS, uneven, strict=True))
-            others.append(
-                f"{', '.join(work)}: not compared, since the numbers of runs differ in a round ({runs})"
-            )
-    return found, others
+            others.setdefault(uneven, []).append(work)
+    return found, [
+        f"not compared, since the numbers of runs differ ({', '.join(map('{} {}'.format, TURNS, uneven))}): "
+        + "; ".join(", ".join(work[1:]) for work in works)
+        for uneven, works in others.items()
+    ]
 
 
 def moved(rounds: Sequence[Mapping[str, Times]], work: Work) -> Moved:
