@@ -64,6 +64,9 @@ SIGNAL = 2_500
 FIRST = 0.15
 """Seconds of the processor by which the first run of a process may take longer."""
 
+COMMAND = "from river import cli; getattr(cli, 'command', cli.run)()"
+"""The command `river` of any version."""
+
 TWICE = """
 import sys, time
 import river
@@ -81,9 +84,9 @@ SHOWN = 12
 
 def commands(folder: Path) -> dict[str, list[object]]:
     """By name; all but the first of each pair with the same file."""
-    river = [sys.executable, "-m", "river.cli"]
+    river = [sys.executable, "-c", COMMAND]
     script = shutil.which("river", path=str(Path(sys.executable).parent))
-    if script is not None:
+    if script is not None and not measure.ALONE:  # it begins as the version that is installed does
         river = [sys.executable, script]
     requests, queries, trades = (folder / f"{name}.csv" for name in ("requests", "queries", "trades"))
     with requests.open("w") as out:
