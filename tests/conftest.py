@@ -100,12 +100,17 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         del os.environ["TMPDIR"]
 
 
-@pytest.fixture(autouse=True)
-def _calls_nest_as_deeply_in_every_test() -> Iterator[None]:
-    """What a test's program needed beyond `room` is taken back: Hypothesis knows the limit that a test began with."""
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Generator[None, object, object]:
+    """What a test's program needed beyond `room` is taken back: Hypothesis knows the limit that a test began with.
+
+    No fixture: one that ten thousand tests ask for takes seconds.
+    """
     limit = sys.getrecursionlimit()
-    yield
-    sys.setrecursionlimit(limit)
+    try:
+        return (yield)
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from backends.native.batch import pointers
 from backends.native.deal import gathered
+from backends.native.jit import level
 from backends.native.shared import ModuleText, shared
 from river.classes import define, field
 from river.lang import types as t
@@ -57,19 +58,23 @@ def ranked(rows: Batch, order: t.Type | None = None) -> Ranked:
     return Ranked(rows, numbers if moved else None)
 
 
-@cache
 def ranking(type_: t.Type) -> Code:
     """The function that puts rows of a type in order.
 
     Raises: Unsupported.
     """
+    return _ranking(type_, level())
+
+
+@cache
+def _ranking(type_: t.Type, effort: int) -> Code:
 
     def make() -> ModuleText:
         from backends.native.row_order import made
 
         return made(type_)
 
-    return shared(f"rank {type_!r}", make)
+    return shared(f"rank {effort} {type_!r}", make, effort)
 
 
 __all__ = ["Ranked", "ranked", "ranking"]

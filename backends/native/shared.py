@@ -19,7 +19,7 @@ from weakref import ref
 
 from backends.native import tiers
 from backends.native.cache import found, kept, name_of, note, noted, there
-from backends.native.jit import OPTIMISATION, QUICK, Code, host, linked, machine_code, stated
+from backends.native.jit import OPTIMISATION, QUICK, Code, host, level, linked, machine_code, stated
 from backends.native.tiers import Order, Tier, job
 from river.classes import define, evolve, frozen
 from river.diagnostics import InternalError
@@ -327,4 +327,6 @@ def compile_text(text: str, exports: Iterable[str]) -> Code:
 
     Raises: InternalError if the text is not a correct module.
     """
-    return shared(f"text {sha256(text.encode()).hexdigest()}", lambda: ModuleText(text, tuple(exports)))
+    effort = level()
+    key = f"text {effort} {sha256(text.encode()).hexdigest()}"
+    return shared(key, lambda: ModuleText(text, tuple(exports)), effort)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from backends.native.contract import Reason, handlers_of
 from backends.native.explain import explained
-from backends.native.jit import OPTIMISATION, host
+from backends.native.jit import host, level
 from backends.native.layout import Unsupported
 from backends.native.operator import NativeOperator
 from backends.native.places import PLACES, addresses, behind, walk
@@ -72,7 +72,7 @@ def compile_view(view: View, type_: t.Type, *, debug: bool = False) -> NativeVie
     from backends.native.operator import Refused
 
     operator, parts = _operator(view, type_)
-    level = 0 if debug else OPTIMISATION
+    effort = 0 if debug else level()
 
     def make() -> ModuleText:
         from backends.native.lower.batches import Lowered, lower
@@ -84,7 +84,7 @@ def compile_view(view: View, type_: t.Type, *, debug: bool = False) -> NativeVie
         return ModuleText(lowered.text + walk(), exports, {"host": lowered.host})
 
     try:
-        code = shared(f"view {level} {parts!r} {spelled(evolve(operator, name=''))}", make, level)
+        code = shared(f"view {effort} {parts!r} {spelled(evolve(operator, name=''))}", make, effort)
         if view.order != t.Record(()):
             ranking(view.order)
     except _NotCompiled as refused:

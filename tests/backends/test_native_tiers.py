@@ -15,7 +15,6 @@ pytest.importorskip("llvmlite")
 import river
 from backends.multicore import views
 from backends.native import NativeOperator, apart, compile_native, improving, jit, ranking, shared, tiers
-from backends.native import views as native_views
 from backends.native.apart import Order
 from backends.native.ingest import code
 from backends.native.jit import OPTIMISATION, QUICK, Code, optimised
@@ -203,8 +202,7 @@ def test_what_runs_when_the_inputs_have_ended_is_made_quickly(monkeypatch: pytes
 
     monkeypatch.setattr(shared, "machine_code", made)
     monkeypatch.setattr(views, "LEAST", 0)
-    monkeypatch.setattr(ranking, "ranking", ranking.ranking.__wrapped__)
-    monkeypatch.setattr(native_views, "ranking", ranking.ranking)
+    monkeypatch.setattr(ranking, "_ranking", ranking._ranking.__wrapped__)
     text = "t: table sum[key: string] of ends: int;\nr: {k: string, n: int} = input;\nemit t[r.k] <- r.n + 7171;\n"
     found = river.compile(text, "sawzall").run({"r": Few([{"k": "b", "n": 1}, {"k": "a", "n": 2}])})
     assert found["t"].to_pylist() == [{"key": "a", "ends": 7173}, {"key": "b", "ends": 7172}]
