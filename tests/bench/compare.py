@@ -5,7 +5,7 @@ run, and only the one whose turn it is does anything, so that the machine is the
 not run. A round's change is the middle of the new one's runs, each over those of the old ones beside it; the spread is what the
 old ones differ by in the same way, in both directions. A work has moved where the middle of the rounds lies outside of it.
 
-A round takes three times what the benchmark takes with River alone, 10 s to 3 min; each tells its seconds. One of two processes
+A round takes three times what the benchmark takes with River alone, 10 s to 5 min; each tells its seconds. One of two processes
 fills the caches before.
 
 Run: python tests/bench/compare.py BASE [NAME ...] [--rounds 7] [--out build/bench-compare.json]
