@@ -15,6 +15,7 @@ The command runs in this process, with the root of the repository as its working
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import io
@@ -44,6 +45,8 @@ SOURCES = ["calculus", "river", "frontends", "optimizers", "backends", "examples
 RUN, EXIT, EXPECT, STDERR = "# RUN: ", "# EXIT: ", "# EXPECT\n", "# STDERR\n"
 
 IN_MEMORY = pytest.StashKey[str]()
+ALL = pytest.StashKey[pytest.Session]()
+"""All tests, for as long as there is a configuration: it and they hold each other, so nothing is given back."""
 
 MEMORY, ROOM = "/dev/shm", 4 << 30  # noqa: S108 - where files never reach a disk, and how many bytes must be free there
 
@@ -69,7 +72,9 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.getsignal(signal.SIGINT) == signal.SIG_IGN
     ):  # who starts in the background; tests interrupt what they run
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    if not hasattr(config, "workerinput"):  # workers have the environment of who starts them
+    if hasattr(config, "workerinput"):
+        atexit.register(os._exit, 0)  # what is registered later comes before; how tests went has been told
+    else:  # workers have the environment of who starts them
         _keep_files_in_memory(config)
     if os.environ.get("PYTHONDONTWRITEBYTECODE"):  # hundreds of commands would compile the same modules each
         del os.environ["PYTHONDONTWRITEBYTECODE"]
@@ -193,6 +198,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_collection_finish() -> None:
     gc.freeze()  # a million objects, which the tests need to the end
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """To look once more among all that tests have left, and to give it back, took each worker ten seconds."""
+    gc.freeze()
+    session.config.stash[ALL] = session
 
 
 ON_SPARK = re.compile(r"tests/backends/test_spark(_addresses)?\.py::|::test_the_blocks_on_spark")
