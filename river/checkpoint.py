@@ -10,7 +10,6 @@ Layout: magic, format, sizes of header and data, header (JSON), data (values, se
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import json
 import os
 import struct
@@ -244,17 +243,21 @@ class Keeper:
 
 def write_state(path: Path, header: Mapping[str, Any], data: bytes | bytearray) -> None:
     """Writes a new file of a header and data, and brings it to the disk. Raises: OSError, also where there is one."""
+    from hashlib import sha256  # the fastest: the data may be long
+
     text = json.dumps(header).encode()
     body = _HEAD.pack(MAGIC, FORMAT, len(text), len(data)) + text + data
     with path.open("xb") as file:
         file.write(body)
-        file.write(hashlib.sha256(body).digest())
+        file.write(sha256(body).digest())
         file.flush()
         os.fsync(file.fileno())
 
 
 def read_state(path: Path) -> tuple[dict[str, Any], bytes]:
     """Header and data of such a file. Raises: Damaged, OSError."""
+    from hashlib import sha256
+
     body = path.read_bytes()
     if len(body) < _HEAD.size + _DIGEST:
         raise Damaged("it is too short")
@@ -263,7 +266,7 @@ def read_state(path: Path) -> tuple[dict[str, Any], bytes]:
         raise Damaged("it is no checkpoint of this version")
     if len(body) != _HEAD.size + text + data + _DIGEST:
         raise Damaged("its size is wrong")
-    if hashlib.sha256(body[:-_DIGEST]).digest() != body[-_DIGEST:]:
+    if sha256(body[:-_DIGEST]).digest() != body[-_DIGEST:]:
         raise Damaged("its checksum is wrong")
     header = json.loads(body[_HEAD.size : _HEAD.size + text])
     return cast("dict[str, Any]", header), body[_HEAD.size + text : -_DIGEST]
@@ -279,10 +282,12 @@ def fingerprint(path: str | os.PathLike[str], *, size: int | None = None) -> lis
 
     `size`: of the first so many bytes only, for a file that grows. Raises: OSError.
     """
+    from hashlib import sha256
+
     with Path(path).open("rb") as file:
         whole = os.fstat(file.fileno()).st_size
         length = whole if size is None else min(size, whole)
-        digest = hashlib.sha256(file.read(min(_SAMPLE, length)))
+        digest = sha256(file.read(min(_SAMPLE, length)))
         if size is None:
             file.seek(max(0, length - _SAMPLE))
             digest.update(file.read(_SAMPLE))

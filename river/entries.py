@@ -55,12 +55,16 @@ class Entry:
         return module.strip(), attribute.strip()
 
 
-def entries(group: str) -> tuple[Entry | EntryPoint, ...]:
-    """The entry points of a group; of distributions of one name the first one on the path counts."""
+def entries(*groups: str) -> dict[str, tuple[Entry | EntryPoint, ...]]:
+    """The entry points of groups; of distributions of one name the first one on the path counts."""
     folders = _folders()
     if folders is None:
-        return _asked(group)
-    return tuple(entry for folder in folders.values() for entry in _read(folder, group))
+        return {group: _asked(group) for group in groups}
+    found: dict[str, list[Entry]] = {group: [] for group in groups}
+    for folder in folders.values():
+        for group, entry in _read(folder, groups):
+            found[group].append(entry)
+    return {group: tuple(each) for group, each in found.items()}
 
 
 def version(name: str) -> str:
@@ -106,16 +110,17 @@ def _normal(name: str) -> str:
     return "-".join(filter(None, name.lower().replace("_", "-").replace(".", "-").split("-")))
 
 
-def _read(folder: str, group: str) -> Iterator[Entry]:
+def _read(folder: str, groups: tuple[str, ...]) -> Iterator[tuple[str, Entry]]:
+    """The entry points of a distribution, with their groups."""
     text = ""
     with suppress(OSError, UnicodeDecodeError), open(f"{folder}/entry_points.txt", encoding="utf-8") as file:  # noqa: PTH123 - a hundred of them
         text = file.read()
-    if f"[{group}]" not in text:
+    if not any(f"[{group}]" in text for group in groups):
         return
     section = ""
     for line in map(str.strip, text.splitlines()):
         if line.startswith("[") and line.endswith("]"):
             section = line[1:-1]
-        elif section == group and line and not line.startswith("#"):
+        elif section in groups and line and not line.startswith("#"):
             name, _, value = line.partition("=")
-            yield Entry(name.strip(), value.strip(), folder)
+            yield section, Entry(name.strip(), value.strip(), folder)

@@ -94,13 +94,13 @@ def frontend_for_suffix(suffix: str) -> Frontend[Any, Any] | None:
 
 
 def _entries(group: str) -> tuple[Point, ...]:
-    return _installed(group, tuple(sys.path))
+    return _installed(tuple(sys.path))[group]
 
 
 @lru_cache(maxsize=16)
-def _installed(group: str, _path: tuple[str, ...]) -> tuple[Point, ...]:
-    """The entry points of a group; looks at every installed distribution on the path: not at start-up, and once."""
-    return entries(group)
+def _installed(_path: tuple[str, ...]) -> dict[str, tuple[Point, ...]]:
+    """The entry points of each group; looks at every installed distribution on the path: not at start-up, and once."""
+    return entries(FRONTENDS, PASSES, BACKENDS)
 
 
 def _names(group: str) -> tuple[str, ...]:

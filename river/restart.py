@@ -5,7 +5,6 @@ What was read before is read again and dropped; files are cut back to where they
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from river.backend import Summary
 from river.checkpoint import Checkpoint, Keeper, Snapshot, fingerprint
 from river.classes import define, field
 from river.diagnostics import Diagnostic, Rejected, Severity
+from river.digests import sha256
 from river.entries import version
 from river.il.annotations import without
 from river.il.program import Input, Program, Use
@@ -66,7 +66,7 @@ def identity_of(compiled: Compiled, job: Job) -> dict[str, Any]:
         )
     identity: dict[str, Any] = {
         "the version of River": version("river-streams"),
-        "the program": hashlib.sha256(_meant(compiled.program).encode()).hexdigest(),
+        "the program": sha256(_meant(compiled.program).encode()).hexdigest(),
         "the lateness": job.lateness,
         "the policy for errors": [job.on_error.action, job.on_error.path],
         "the number of iterations": job.iterations,
@@ -142,7 +142,7 @@ class _Followed:
 
     name: str
     path: str
-    sample: list[Any] = field(factory=lambda: [0, hashlib.sha256().hexdigest()])
+    sample: list[Any] = field(factory=lambda: [0, sha256().hexdigest()])
 
     def check(self, least: int = 0) -> int:
         """Its size. Raises: Rejected("run-checkpoint-input") if it is another file, or shorter than `least`."""

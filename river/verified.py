@@ -7,7 +7,6 @@ made, in a folder that is the user's alone.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from contextlib import suppress
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from river import plugins
 from river.classes import frozen
+from river.digests import sha256
 from river.il.packing import NotPacked, packed, unpacked
 from river.lang.tables import evict, fingerprint, keep, own_folder
 from river.source import Source, Texts
@@ -81,7 +81,7 @@ def place(texts: Texts, passes: str | None = None, platform: Platform | None = N
     )
     if passes is not None:
         parts = (*parts, fingerprint(*_packages(plugins.PASSES)), passes, repr(platform))
-    name = hashlib.sha256("\x00".join(parts).encode(errors="surrogateescape")).hexdigest()
+    name = sha256("\x00".join(parts).encode(errors="surrogateescape")).hexdigest()
     return ProgramFile(folder / f"{name[:40]}.json", texts)
 
 

@@ -5,10 +5,10 @@ The folder is the user's alone: code that somebody else could have put there is 
 
 from __future__ import annotations
 
-import hashlib
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from river.digests import sha256
 from river.lang.tables import evict, keep, own_folder
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def kept_as(name: str, build: Callable[[], bytes]) -> bytes:
     made, file = build(), _file(name)
     if file is not None:
         with suppress(OSError):  # a cache that cannot be written is slow, not wrong
-            keep(file, hashlib.sha256(made).digest() + made)
+            keep(file, sha256(made).digest() + made)
             evict(file.parent, MOST)
     return made
 
@@ -76,7 +76,7 @@ def note(parts: tuple[str, ...], number: float) -> None:
 
 def name_of(parts: tuple[str, ...]) -> str:
     """By what name that is kept which was built from `parts`."""
-    return hashlib.sha256("\x00".join((FORMAT, *parts)).encode()).hexdigest()[:40]
+    return sha256("\x00".join((FORMAT, *parts)).encode()).hexdigest()[:40]
 
 
 def _file(name: str) -> Path | None:
@@ -90,4 +90,4 @@ def _read(file: Path) -> bytes | None:
     except OSError:
         return None
     content = data[_DIGEST:]
-    return content if hashlib.sha256(content).digest() == data[:_DIGEST] else None
+    return content if sha256(content).digest() == data[:_DIGEST] else None

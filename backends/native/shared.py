@@ -11,7 +11,6 @@ import zlib
 from contextlib import contextmanager
 from contextvars import copy_context
 from ctypes import c_bool
-from hashlib import sha256
 from threading import RLock, Thread
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -23,6 +22,7 @@ from backends.native.jit import OPTIMISATION, QUICK, Code, host, level, linked, 
 from backends.native.tiers import Order, Tier, job
 from river.classes import define, evolve, frozen
 from river.diagnostics import InternalError
+from river.digests import sha256
 from river.lang import memory
 from river.lang.tables import fingerprint
 

@@ -7,7 +7,6 @@ ever made.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from contextlib import suppress
 from enum import Enum
@@ -18,6 +17,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from river.classes import define, field, fields, has_fields
+from river.digests import sha256
 from river.lang import syntax, typed
 from river.lang.tables import evict, fingerprint, keep, own_folder
 from river.lang.values import NAN, FrozenBag, FrozenMap, FrozenOMap
@@ -123,7 +123,7 @@ def kept_part(source: Source, begin: int, end: int, depends: Sequence[str], make
     if folder is None:
         return make()
     told = (fingerprint("river.il", "river.lang"), *depends, source.name, str(begin), source.text[begin:end])
-    file = folder / f"{hashlib.sha256(chr(0).join(told).encode()).hexdigest()[:40]}.json"
+    file = folder / f"{sha256(chr(0).join(told).encode()).hexdigest()[:40]}.json"
     with suppress(OSError, ValueError, KeyError, TypeError, IndexError):
         return unpacked(json.loads(file.read_text(encoding="utf-8")), (source,))
     made = make()

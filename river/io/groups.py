@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections import deque
 from functools import partial
+from itertools import islice
+from operator import le
 from typing import TYPE_CHECKING, Any, Final
 
 from river.aside import Aside
@@ -132,7 +134,7 @@ def _encodings(type_: Type, table: Any) -> dict[str, Any]:
     numbered, steps = list[str](), list[str]()
     for name in (name for name, of in plain.items() if of != UNIT):
         values, whole = _values(first.column(name)), _is_whole(first.column(name).type)
-        if whole and values == sorted(values):
+        if whole and all(map(le, values, islice(values, 1, None))):
             steps.append(name)
         elif values and _OFTEN * len(set(values)) <= len(values):
             numbered.append(name)

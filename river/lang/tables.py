@@ -9,15 +9,17 @@ installation need not wait for it. Each says of which text it was read; of anoth
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
 from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from river.digests import sha256
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -85,29 +87,37 @@ _UNSEEN: dict[Path, int] = {}
 @cache
 def fingerprint(*packages: str) -> str:
     """What tells this version of River's packages from others: names, sizes and times of their files."""
-    found = hashlib.sha256()
+    told: list[str] = []
     for package in packages:
         spec = find_spec(package)  # which does not import it
         if spec is None:
             continue
-        files = (each for folder in spec.submodule_search_locations or () for each in _sources(folder))
         if spec.submodule_search_locations is None and spec.origin is not None:  # a module of one file
-            files = (_file(spec.name, spec.origin),)
-        for name, stat in files:
-            found.update(f"{name} {stat.st_size} {stat.st_mtime_ns}\n".encode())
-    return found.hexdigest()
+            told.append(_line(*_file(spec.name, spec.origin)))
+        for folder in spec.submodule_search_locations or ():
+            told += _sources(folder)
+    return sha256("".join(told).encode()).hexdigest()
 
 
-def _sources(folder: str) -> Iterator[tuple[str, os.stat_result]]:
+def _sources(folder: str) -> list[str]:
+    """A line for each file of a folder, and of those in it."""
     if not os.path.isdir(folder):  # noqa: PTH112 - as it is told
-        yield _archive(folder)
-        return
+        return [_line(*_archive(folder))]
+    told: list[str] = []
     with os.scandir(folder) as entries:
-        for entry in sorted(entries, key=lambda entry: entry.name):
-            if entry.is_dir():
-                yield from _sources(entry.path)
-            elif entry.name.endswith(_SOURCES):
-                yield entry.name, entry.stat()
+        for entry in sorted(entries, key=_name):
+            if entry.name.endswith(_SOURCES):
+                told.append(_line(entry.name, entry.stat()))
+            elif entry.is_dir():
+                told += _sources(entry.path)
+    return told
+
+
+_name = attrgetter("name")
+
+
+def _line(name: str, stat: os.stat_result) -> str:
+    return f"{name} {stat.st_size} {stat.st_mtime_ns}\n"
 
 
 def _file(name: str, path: str) -> tuple[str, os.stat_result]:
@@ -140,7 +150,7 @@ def cached(
     """
     made_by = fingerprint("lark", "river.lang.tabulate", "river.lang.tables")
     text = "\x00".join((made_by, *start, grammar))
-    file = cache_folder() / f"grammar-{hashlib.sha256(text.encode()).hexdigest()[:32]}.json"
+    file = cache_folder() / f"grammar-{sha256(text.encode()).hexdigest()[:32]}.json"
     with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
         return _read(json.loads(file.read_text(encoding="utf-8")))
     made = _made(_said(grammar, start, told()) or rules(grammar, start, build()), start)
@@ -202,7 +212,7 @@ def _said(grammar: str, start: tuple[str, ...], told: str | None) -> dict[str, A
 
 
 def _hash(grammar: str, start: tuple[str, ...]) -> str:
-    return hashlib.sha256("\x00".join((*start, grammar)).encode()).hexdigest()
+    return sha256("\x00".join((*start, grammar)).encode()).hexdigest()
 
 
 def accepted(rules: Iterable[Any], start: Iterable[str]) -> dict[int, list[str]]:

@@ -342,7 +342,7 @@ CHECKPOINTS: Final = (
         "checksum-skipped",
         "a checkpoint with a wrong checksum is taken",
         "river/checkpoint.py",
-        "if hashlib.sha256(body[:-_DIGEST]).digest() != body[-_DIGEST:]:",
+        "if sha256(body[:-_DIGEST]).digest() != body[-_DIGEST:]:",
         "if len(body[-_DIGEST:]) != _DIGEST:",
         f"{_CHECKPOINT}::test_the_checkpoint_before_a_damaged_one_is_used[value]",
     ),

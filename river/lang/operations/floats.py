@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import struct
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from river.lang import types as t
@@ -61,6 +60,8 @@ def fused(a: float, b: float, c: float) -> float:
         return found if found == found else NAN  # noqa: PLR0124 - NaN
     if not (a and b):
         return a * b + c  # by which a sum of zeros has its sign
+    from fractions import Fraction  # which few need, and takes 1 ms
+
     exact = Fraction(a) * Fraction(b) + Fraction(c)
     try:
         return float(exact)
