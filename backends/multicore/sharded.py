@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from backends.multicore.ordering.reorder import Nothing
     from backends.multicore.regions import Region
     from backends.multicore.scheduling.task import Control
-    from backends.multicore.variables import Variables, Whole
+    from backends.multicore.variables import DividedVariable, Variables
     from backends.native.batch import Batch
     from backends.native.combine import NativeCombine
     from backends.native.deltas import DeltaDealer
@@ -78,7 +78,7 @@ class ShardedOperate(Parallel):
         native: NativeOperator,
         region: Region,
         choices: Choices,
-        wholes: Sequence[Whole | None],
+        wholes: Sequence[DividedVariable | None],
         part: int,
     ) -> None:
         super().__init__(index, instance, name, variables, [native] * region.degree, choices, part)

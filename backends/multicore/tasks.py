@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @define
-class Apart:
+class ShareOfOthers:
     """What of an instance's firings is done by others, block by block, by so many `workers` at once. Units: seconds."""
 
     fired: int = 0
@@ -40,7 +40,7 @@ class Operate(Task):
         self.name = name
         self.variables = variables
         self.dead = False
-        self.apart = Apart()
+        self.apart = ShareOfOthers()
 
     @property
     def fired(self) -> int:

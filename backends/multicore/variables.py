@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @define(eq=False)
-class Whole:
+class DividedVariable:
     """A variable as those see it who do not know of shards; `parts`: where its entries are since it was divided."""
 
     variable: NativeVariable
@@ -66,8 +66,8 @@ class Store:
 
     def __init__(self, plan: Plan, compiled: NativeCode) -> None:
         self._compiled = compiled.variables
-        self._wholes: dict[str, Whole] = {}
-        self._native: dict[str, NativeVariable | Whole] = {**compiled.variables}
+        self._wholes: dict[str, DividedVariable] = {}
+        self._native: dict[str, NativeVariable | DividedVariable] = {**compiled.variables}
         lists = dict.fromkeys(
             node.instance.variables for node in plan.nodes if node.instance.index not in compiled.native
         )
@@ -86,7 +86,7 @@ class Store:
         moved = [(place, name) for place, name in enumerate(names) if name in self._shared]
         return Variables(self._lists[names], moved, self._shared)
 
-    def keep(self, name: str, whole: Whole) -> None:
+    def keep(self, name: str, whole: DividedVariable) -> None:
         """Leaves a variable in native memory to somebody who may divide it."""
         self._native[name] = self._wholes[name] = whole
 
@@ -137,7 +137,10 @@ class Final(Mapping[str, Any]):
     """Variables by name, frozen. What machine code keeps becomes a value when it is first asked for: a window may be long."""
 
     def __init__(
-        self, names: Iterable[str], known: Mapping[str, Any], native: Mapping[str, NativeVariable | Whole]
+        self,
+        names: Iterable[str],
+        known: Mapping[str, Any],
+        native: Mapping[str, NativeVariable | DividedVariable],
     ) -> None:
         self._names = tuple(names)
         self._known = dict(known)

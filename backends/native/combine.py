@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Any, Final
 
-from backends.native.contract import handlers_of
+from backends.native.contract import NotCompiled, handlers_of
 from backends.native.explain import explained
 from backends.native.jit import host, level
 from backends.native.operator import NativeOperator
@@ -68,19 +68,15 @@ def compile_combine(
 
         lowered = lower(operator, host().architecture, debug=debug, parts=parts)
         if not isinstance(lowered, Lowered):
-            raise _NotCompiled
+            raise NotCompiled(lowered)
         return ModuleText(lowered.text + walk(), (*lowered.exports, PLACES), {"host": lowered.host})
 
     effort = 0 if debug else level()
     try:
         code = shared(f"combine {effort} {debug} {parts!r} {spelled(operator)}", make, effort)
-    except _NotCompiled:
+    except NotCompiled:
         return None
     return NativeCombine(NativeOperator(operator, handlers_of(operator), code, debug), by_entry)
-
-
-class _NotCompiled(Exception):  # noqa: N818 - carries the refusal out of `shared`
-    pass
 
 
 __all__ = ["NativeCombine", "compile_combine"]

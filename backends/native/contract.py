@@ -78,6 +78,15 @@ class Reason:
     span: Span | None
 
 
+class NotCompiled(Exception):  # noqa: N818 - carries the reasons out of what makes code when it is first wanted
+    """There is no code, for these reasons."""
+
+    def __init__(self, reasons: tuple[Reason, ...]) -> None:
+        """The reasons."""
+        super().__init__(reasons)
+        self.reasons = reasons
+
+
 def handlers_of(op: typed.Operator) -> tuple[Handler, ...]:
     """The batch functions of an operator, by name: item.<port>, first, rated, phase.<n>, cycle, merge, mark."""
     found = [Handler(f"item.{each.port}", (op.ports[each.port].type,), (0,), each.body) for each in op.items]

@@ -26,6 +26,7 @@ from backends.native.contract import (
     STOP,
     TRAPPED,
     Handler,
+    NotCompiled,
     Reason,
     handlers_of,
     mark_type,
@@ -556,7 +557,7 @@ def compile_native(
 
         lowered = lower(written, host().architecture, debug=debug, lend=lend)
         if not isinstance(lowered, Lowered):
-            raise _NotCompiled(lowered)
+            raise NotCompiled(lowered)
         symbols = (symbol for _, symbol in lowered.rooms)
         return ModuleText(
             lowered.text,
@@ -567,21 +568,15 @@ def compile_native(
     def begin(code: Code) -> None:
         failed = fill(written, code, code.facts["rooms"], debug=debug)
         if failed is not None:
-            raise _NotCompiled((failed,))
+            raise NotCompiled((failed,))
 
     written = op if parameters is None else parameters.operator
     try:
         effort = 0 if debug else level()
         code = shared(f"operator {effort} {debug} {lend} {_CODED.of(written)}", make, effort, begin)
-    except _NotCompiled as refused:
+    except NotCompiled as refused:
         return Refused(op.name, refused.reasons)
     return NativeOperator(op, handlers_of(op), code, debug, parameters)
-
-
-class _NotCompiled(Exception):  # noqa: N818 - carries the reasons out of `shared`
-    def __init__(self, reasons: tuple[Reason, ...]) -> None:
-        super().__init__(reasons)
-        self.reasons = reasons
 
 
 __all__ = ["Fired", "NativeOperator", "NativeTrap", "NativeVariable", "Refused", "compile_native", "default"]

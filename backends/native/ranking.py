@@ -68,6 +68,7 @@ def ranking(type_: t.Type) -> Code:
 
 @cache
 def _ranking(type_: t.Type, effort: int) -> Code:
+    """The same, optimised so much: threads may state that differently."""
 
     def make() -> ModuleText:
         from backends.native.row_order import made

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Final
 
-from backends.native.contract import Reason, handlers_of
+from backends.native.contract import NotCompiled, Reason, handlers_of
 from backends.native.explain import explained
 from backends.native.jit import host, level
 from backends.native.layout import Unsupported
@@ -79,7 +79,7 @@ def compile_view(view: View, type_: t.Type, *, debug: bool = False) -> NativeVie
 
         lowered = lower(operator, host().architecture, debug=debug, lend=True, parts=parts)
         if not isinstance(lowered, Lowered):
-            raise _NotCompiled(lowered)
+            raise NotCompiled(lowered)
         exports = (*lowered.exports, PLACES)
         return ModuleText(lowered.text + walk(), exports, {"host": lowered.host})
 
@@ -87,17 +87,11 @@ def compile_view(view: View, type_: t.Type, *, debug: bool = False) -> NativeVie
         code = shared(f"view {effort} {parts!r} {spelled(evolve(operator, name=''))}", make, effort)
         if view.order != t.Record(()):
             ranking(view.order)
-    except _NotCompiled as refused:
+    except NotCompiled as refused:
         return Refused(view.name, refused.reasons)
     except Unsupported as refused:
         return Refused(view.name, (Reason(refused.reason, view.fns[view.function].span),))
     return NativeView(NativeOperator(operator, handlers_of(operator), code, debug), len(parts) > 1)
-
-
-class _NotCompiled(Exception):  # noqa: N818 - carries the reasons out of `shared`
-    def __init__(self, reasons: tuple[Reason, ...]) -> None:
-        super().__init__(reasons)
-        self.reasons = reasons
 
 
 # ----------------------------------------------------------------------------------------------------- as an operator

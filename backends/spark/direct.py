@@ -49,7 +49,7 @@ MEMORY = 1 << 28
 
 
 @frozen(eq=False)
-class Direct:
+class DirectWork:
     """What such a run needs. `late`: how far back in time rows may come."""
 
     plan: Plan
@@ -60,7 +60,7 @@ class Direct:
     sinks: Mapping[str, Writer]
 
 
-def direct(plan: Plan, sources: Sources, sinks: Sinks) -> Direct | None:
+def direct(plan: Plan, sources: Sources, sinks: Sinks) -> DirectWork | None:
     """The run over the files behind the sources; None if they are no such files, or the program cannot be run so."""
     if plan.options.native == "off" or not available():
         return None
@@ -79,11 +79,11 @@ def direct(plan: Plan, sources: Sources, sinks: Sinks) -> Direct | None:
     how = way(plan) if len(writers) == len(sinks) else ""
     if isinstance(how, str) or (late and not isinstance(how, InOneTask)):
         return None
-    return Direct(plan, how, found, late, readings, writers)
+    return DirectWork(plan, how, found, late, readings, writers)
 
 
 def run(
-    work: Direct,
+    work: DirectWork,
     spark: Session,
     folder: Path,
     watched: Callable[[Callable[[], None]], None],
@@ -116,7 +116,7 @@ def run(
     return Summary(_Later(work, again), fired, remarks=remarks)
 
 
-def _unseen(work: Direct, path: str) -> Diagnostic:
+def _unseen(work: DirectWork, path: str) -> Diagnostic:
     names = (
         folder.folder
         for sink in work.sinks.values()
@@ -131,7 +131,7 @@ def _unseen(work: Direct, path: str) -> Diagnostic:
 class _Jobs:
     """Runs of the program over the files, each one job of Spark or two, and what their tasks tell, in the order of parts."""
 
-    work: Direct
+    work: DirectWork
     spark: Session
     folder: str
     watched: Callable[[Callable[[], None]], None]
@@ -225,7 +225,7 @@ def _in_order(tellings: list[Telling]) -> list[Telling]:
 # --------------------------------------------------------------------------------------------------------------- out
 
 
-def _deliver(work: Direct, name: str, sink: Writer, files: Sequence[tuple[str, int]]) -> None:
+def _deliver(work: DirectWork, name: str, sink: Writer, files: Sequence[tuple[str, int]]) -> None:
     """Hands the rows in files, of which the numbers are known, to the sink of an output."""
     if (folder := folder_of(sink)) is not None:
         folder.adopt(files)
@@ -308,7 +308,7 @@ def _instants(column: Any) -> Any:
 class _Later(Mapping[str, Any]):
     """The final variables, which a second run, by stages, gives to whoever asks for one: tasks leave rows only."""
 
-    def __init__(self, work: Direct, again: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> None:
+    def __init__(self, work: DirectWork, again: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> None:
         self._work = work
         self._again = again
         self._found: Mapping[str, Any] | None = None
