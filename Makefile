@@ -92,7 +92,7 @@ $(VENV)/.runtime: $(BIN)/python pyproject.toml
 $(VENV)/.dev: $(BIN)/python pyproject.toml
 	@echo "installing River and its development tools into $(VENV) (takes about a minute) ..."
 	@$(PIP) wheel # pyspark comes as sources, which older versions of pip build without a warning only if it is there
-	@$(PIP) -e '.[dev]'
+	@$(PIP) --no-compile -e '.[dev]' # what is used is compiled then: an eighth of all modules
 	@touch $(VENV)/.runtime $@
 
 $(BIN)/python:
