@@ -300,12 +300,13 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
         return q.Select((q.Star(span=span),), (q.Source(name, name, span=span),), span=span)
 
     def in_parentheses(self, tree: Tree[Token], args: Args) -> q.Select:
-        names, *others = args[0]
-        if others:
-            message = "several names in parentheses are no query"
-            help_line = "one is all of what is called so: `(R) union (Q)`"
+        names: list[Any] = args[0]
+        if len(names) != 1:
+            several = "several names in parentheses are no query"
+            message = several if names else "there is no query in the parentheses"
+            help_line = "one name is all of what is called so: `(R) union (Q)`"
             self.report("syntax-query", message, self.span(tree), help_line)
-        return self.named(tree, [names])
+        return self.named(tree, names[:1] or ["?"])
 
     def in_expr_part(self, tree: Tree[Token], args: Args) -> q.Select | c.Combined:
         """A part of a combination inside of an expression: a query, or the name of what is declared."""

@@ -236,6 +236,8 @@ def test_spans_cover_what_they_name() -> None:
         ("r: relation = select from s;", ["syntax-unexpected"]),
         ("r: relation = select a from s", ["syntax-end"]),
         ("r: relation = (s, t) union s;", ["syntax-query"]),
+        ("r: relation = () union s;", ["syntax-query"]),
+        ("r: relation = ();", ["syntax-query"]),
         ("r: relation = select let from s;", ["syntax-reserved"]),
         ("r: relation = select a from s cross join t on a = b;", ["syntax-join"]),
         ("r: relation = select sum(*), f(a).* from s;", ["syntax-star", "syntax-star"]),
