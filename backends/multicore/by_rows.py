@@ -27,7 +27,7 @@ from backends.multicore.parallel import Emitted, Firings
 from backends.multicore.scheduling.task import Outcome
 from backends.multicore.sharded import Found, ShardedOperate
 from backends.multicore.tasks import Operate
-from backends.multicore.variables import DividedVariable
+from backends.multicore.variables import DivisibleVariable
 from backends.native.contract import SIDE
 from backends.native.deltas import DeltaDealer, behind, instants, rising, woven
 from backends.native.operator import UNLIMITED, Refused, compile_native
@@ -315,7 +315,7 @@ class ByRowsOperate(ShardedOperate):
         if annotated(task.use.use).apart is not None:
             self._store.leave_out(name)
         else:
-            self._store.keep(name, DividedVariable(variable, list(parts)))
+            self._store.keep(name, DivisibleVariable(variable, list(parts)))
         variable.clear()
 
     def _firing(self, deltas: Deltas) -> Firings:

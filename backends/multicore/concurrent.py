@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from backends.multicore.parallel import Parallel
 from backends.multicore.sharded import ShardedOperate
-from backends.multicore.variables import DividedVariable
+from backends.multicore.variables import DivisibleVariable
 from river.il.model import Stateless
 from river.il.regions import ByRows
 
@@ -46,11 +46,11 @@ def concurrent(
         from backends.multicore.by_rows import ByRowsOperate
 
         return ByRowsOperate(index, machine, instance, variables, native, region, choices, store, part)
-    wholes: list[DividedVariable | None] = []
+    divisible: list[DivisibleVariable | None] = []
     for i, paths in enumerate(region.how.variables):
-        wholes.append(None if paths is None else DividedVariable(native.variables[i]))
-        if (whole := wholes[-1]) is not None:
-            store.keep(instance.variables[i], whole)
-    made = ShardedOperate(index, machine, name, variables, native, region, choices, wholes, part)
+        divisible.append(None if paths is None else DivisibleVariable(native.variables[i]))
+        if (variable := divisible[-1]) is not None:
+            store.keep(instance.variables[i], variable)
+    made = ShardedOperate(index, machine, name, variables, native, region, choices, divisible, part)
     made.adapt(region)
     return made

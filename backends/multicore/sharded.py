@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from backends.multicore.ordering.reorder import Nothing
     from backends.multicore.regions import Region
     from backends.multicore.scheduling.task import Control
-    from backends.multicore.variables import DividedVariable, Variables
+    from backends.multicore.variables import DivisibleVariable, Variables
     from backends.native.batch import Batch
     from backends.native.combine import NativeCombine
     from backends.native.deltas import DeltaDealer
@@ -78,14 +78,14 @@ class ShardedOperate(Parallel):
         native: NativeOperator,
         region: Region,
         choices: Choices,
-        wholes: Sequence[DividedVariable | None],
+        divisible: Sequence[DivisibleVariable | None],
         part: int,
     ) -> None:
         super().__init__(index, instance, name, variables, [native] * region.degree, choices, part)
         self._how = region.how
         self._shards = region.shards(partitioned=choices.partitioned)
         self._slice *= self._shards  # of which each has its piece
-        self._wholes = wholes
+        self._divisible = divisible
         self._busy = [False] * region.degree
         self._dealing: float | None = None  # seconds for an item, as tried
         self._dealers: tuple[Dealer | DeltaDealer, ...] = ()  # by input
@@ -223,10 +223,10 @@ class ShardedOperate(Parallel):
         except MemoryError:
             return False
         self._possible = True
-        for i, whole in enumerate(self._wholes):
-            if whole is not None:
-                whole.parts = [part.variables[i] for part in parts]
-                whole.variable.clear()
+        for i, variable in enumerate(self._divisible):
+            if variable is not None:
+                variable.parts = [part.variables[i] for part in parts]
+                variable.variable.clear()
         self._open_to(parts)
         return True
 

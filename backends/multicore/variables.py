@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @define(eq=False)
-class DividedVariable:
+class DivisibleVariable:
     """A variable as those see it who do not know of shards; `parts`: where its entries are since it was divided."""
 
     variable: NativeVariable
@@ -66,8 +66,8 @@ class Store:
 
     def __init__(self, plan: Plan, compiled: NativeCode) -> None:
         self._compiled = compiled.variables
-        self._wholes: dict[str, DividedVariable] = {}
-        self._native: dict[str, NativeVariable | DividedVariable] = {**compiled.variables}
+        self._divisible: dict[str, DivisibleVariable] = {}
+        self._native: dict[str, NativeVariable | DivisibleVariable] = {**compiled.variables}
         lists = dict.fromkeys(
             node.instance.variables for node in plan.nodes if node.instance.index not in compiled.native
         )
@@ -86,13 +86,13 @@ class Store:
         moved = [(place, name) for place, name in enumerate(names) if name in self._shared]
         return Variables(self._lists[names], moved, self._shared)
 
-    def keep(self, name: str, whole: DividedVariable) -> None:
+    def keep(self, name: str, variable: DivisibleVariable) -> None:
         """Leaves a variable in native memory to somebody who may divide it."""
-        self._native[name] = self._wholes[name] = whole
+        self._native[name] = self._divisible[name] = variable
 
     def leave_out(self, name: str) -> None:
         """Says that nobody may look at a variable any more: it is in pieces of which no value is made."""
-        self._wholes.pop(name, None)
+        self._divisible.pop(name, None)
         self._native.pop(name, None)
         self._types.pop(name, None)
 
@@ -106,9 +106,9 @@ class Store:
 
     def parts(self, name: str) -> tuple[NativeVariable, ...]:
         """Where machine code keeps a variable: several places, if its entries were dealt; none, if Python keeps it."""
-        if name in self._wholes:
-            whole = self._wholes[name]
-            return tuple(whole.parts) or (whole.variable,)
+        if name in self._divisible:
+            variable = self._divisible[name]
+            return tuple(variable.parts) or (variable.variable,)
         return (self._compiled[name],) if name in self._compiled else ()
 
     def restore(self, values: Mapping[str, Any]) -> None:
@@ -140,7 +140,7 @@ class Final(Mapping[str, Any]):
         self,
         names: Iterable[str],
         known: Mapping[str, Any],
-        native: Mapping[str, NativeVariable | DividedVariable],
+        native: Mapping[str, NativeVariable | DivisibleVariable],
     ) -> None:
         self._names = tuple(names)
         self._known = dict(known)

@@ -2174,8 +2174,8 @@ NATIVE: Final = (
         "view-of-the-first-shard",
         "of a map that several workers keep, only the first part's rows are shown",
         "backends/multicore/variables.py",
-        "return tuple(whole.parts) or (whole.variable,)",
-        "return tuple(whole.parts[:1]) or (whole.variable,)",
+        "return tuple(variable.parts) or (variable.variable,)",
+        "return tuple(variable.parts[:1]) or (variable.variable,)",
         "tests/backends/test_multicore_views.py::test_tables_that_several_workers_keep",
     ),
     Mutant(

@@ -118,7 +118,7 @@ def _is_part(expr: typed.Expr) -> bool:
 
 
 @define(eq=False, repr=False)
-class Prefetch:
+class MapPrefetch:
     """The code before each firing: every `ROWS` rows it looks at as many, if the map is large.
 
     `item`: what is in slot 0 for a row. `stays`: no firing takes an entry out.
@@ -227,8 +227,8 @@ class Prefetch:
 
 
 @define(eq=False, repr=False)
-class PrefetchInside:
-    """The code before each firing: every `ROWS` rows it looks at as many, if the variable is large. `item` as of `Prefetch`."""
+class NestedMapPrefetch:
+    """The code before each firing: every `ROWS` rows it looks at as many, if the variable is large; `item`: see `MapPrefetch`."""
 
     firing: BatchWriter
     item: Callable[[Frame, str], Value]

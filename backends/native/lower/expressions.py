@@ -30,7 +30,7 @@ from backends.native.lower.fetching import STRIP, Fetching, Search
 from backends.native.lower.further import further
 from backends.native.lower.lists import difference, display, reserve
 from backends.native.lower.literals import literal
-from backends.native.lower.loops import Looks, entry_loop, number_loop, point_loop
+from backends.native.lower.loops import StripPrefetch, entry_loop, number_loop, point_loop
 from backends.native.lower.maps import put_entry
 from backends.native.lower.mutations import UNIT
 from backends.native.lower.values import Memory, Parts, Row, Scalar, Sent, Value
@@ -205,7 +205,7 @@ def loop(f: Frame, over: typed.Counted | typed.Expr, slots: tuple[int, ...], bod
         fetching.end()
         f.hints.pop(slots[-1], None)
 
-    looked: Looks | None = None
+    looked: StripPrefetch | None = None
     if ahead:
         looked = STRIP, lambda start, end: fetching.look(item_at, start, end)
     number_loop(f, "0", count, each, labels, looked)

@@ -13,7 +13,7 @@ from backends.native.idioms import void
 from backends.native.ir import Builder, reachable
 from backends.native.layout import LIST, columns, is_plain, register
 from backends.native.lower import outputs
-from backends.native.lower.ahead import Prefetch, PrefetchInside, inside, sought
+from backends.native.lower.ahead import MapPrefetch, NestedMapPrefetch, inside, sought
 from backends.native.lower.fleeting import fleeting
 from backends.native.lower.frame import Frame
 from backends.native.lower.guard import guarded
@@ -195,7 +195,7 @@ def rows(
     """A firing for each row from %from to %to - 1; a slot with a window begins at row * pop."""
     f, b = firing.f, firing.f.b
     item = firing.name.startswith("item.")
-    looks: Sequence[Prefetch | PrefetchInside] = ()
+    looks: Sequence[MapPrefetch | NestedMapPrefetch] = ()
     if item:
         looks = _looks(firing, body, lambda f, row: f.row(slots[0], firing.starts[0], row))
 
@@ -211,14 +211,14 @@ def rows(
 
 def _looks(
     firing: BatchWriter, body: typed.Block, item: Callable[[Frame, str], Value]
-) -> Sequence[Prefetch | PrefetchInside]:
+) -> Sequence[MapPrefetch | NestedMapPrefetch]:
     """What is done before firings on rows for what they will look up; `item`: what is in slot 0 for a row."""
-    found: list[Prefetch | PrefetchInside] = []
+    found: list[MapPrefetch | NestedMapPrefetch] = []
     if (lookup := sought(body)) is not None:
         assert isinstance(lookup.container, typed.State)  # noqa: S101 - by `sought`
-        found.append(Prefetch(firing, item, lookup, stays(body, lookup.container.index)))
+        found.append(MapPrefetch(firing, item, lookup, stays(body, lookup.container.index)))
     if (both := inside(body)) is not None:
-        found.append(PrefetchInside(firing, item, *both))
+        found.append(NestedMapPrefetch(firing, item, *both))
     return found
 
 
@@ -244,7 +244,7 @@ def _each(
     firing: BatchWriter,
     bind: Callable[[str], None],
     body: typed.Block,
-    ahead: Sequence[Prefetch | PrefetchInside],
+    ahead: Sequence[MapPrefetch | NestedMapPrefetch],
 ) -> FunctionText:
     """A firing for each row, whose slots `bind` binds."""
     b = firing.f.b

@@ -13,13 +13,13 @@ from river.lang import types as t
 if TYPE_CHECKING:
     from backends.native.lower.frame import Frame
 
-Looks = tuple[int, Callable[[str, str], None]]
+StripPrefetch = tuple[int, Callable[[str, str], None]]
 """How many numbers a strip has at most, and what is done before each strip, which is told its start and end."""
 
 
 def number_loop(
     f: Frame, low: str, high: str, body: Callable[[str], None],
-    labels: Callable[[str, str], None] | None, ahead: Looks | None = None, *, unrolled: bool = False,
+    labels: Callable[[str, str], None] | None, ahead: StripPrefetch | None = None, *, unrolled: bool = False,
 ) -> None:  # fmt: skip
     """A loop over numbers. Long ones ask now and then whether to stop: before each strip of numbers.
 
