@@ -61,6 +61,7 @@ def compile(  # noqa: A001 - the word of the trade
     from river.driver import compile_once, stated
     from river.source import Source
 
+    _expect_runs()
     return compile_once(stated(Source(name or f"<{lang}>", text), lang, options), lang, main=main)
 
 
@@ -80,6 +81,7 @@ def load(
     from river.driver import compile_once, read_source, stated
 
     others = tuple(read_source(fspath(other)) for other in more)
+    _expect_runs()
     return compile_once(stated(read_source(fspath(path)), lang, options), lang, more=others, main=main)
 
 
@@ -101,6 +103,20 @@ def epochs(folder: str | PathLike[str]) -> tuple[Epoch, ...]:
     from river.manifest import epochs
 
     return epochs(folder)
+
+
+def _expect_runs() -> None:
+    """Imports what most runs need: then the first run of a program takes hardly longer than the next."""
+    from contextlib import suppress
+
+    from river import plugins
+    from river.backend import DEFAULT
+    from river.diagnostics import Rejected
+
+    with suppress(Rejected):  # who runs a program is told that the backend is broken
+        ready = getattr(plugins.backend(DEFAULT), "ready", None)
+        if ready is not None:
+            ready()
 
 
 def __getattr__(name: str) -> Any:

@@ -8,7 +8,7 @@ queues and variables (paper section 2).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol, TypeVar
 
 from river.classes import field, frozen
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from river.platform import Platform
 
 PlanT = TypeVar("PlanT")
+
+DEFAULT: Final = "multicore"
+"""The backend that runs a program where nobody names one."""
 
 Items = list[Any]
 """Items of one queue in order, in the evaluator's frozen form (river.lang.values)."""
@@ -141,9 +144,9 @@ class Backend(Protocol[PlanT]):
     `Options.observe`, `deadlines`: `Options.deadline`, `settings`: `Options.settings`; `experiments`: what `Options.experiment`
     may say, by name, what it does unasked first; `follow`: a method that runs a compiled program as a job says whose inputs go
     on, or whose state is to be kept, and gives its results; `beyond`: the same of a job with addresses; `constants`: a method
-    that computes those of an operator by machine code, or gives none; `plain_arrow`: that it makes no array of numpy of Arrow
-    data, and these of none, and needs no file system of pyarrow; `slow_start`: that its first run takes seconds to start, so that
-    `river check` leaves it out where nobody names it.
+    that computes those of an operator by machine code, or gives none; `ready`: one that imports what most runs need;
+    `plain_arrow`: that it makes no array of numpy of Arrow data, and these of none, and needs no file system of pyarrow;
+    `slow_start`: that its first run takes seconds to start, so that `river check` leaves it out where nobody names it.
     """
 
     name: ClassVar[str]

@@ -9,7 +9,8 @@ Paper: River §2.3, §2.4.
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from backends.multicore.experiments import EXPERIMENTS
 from river.garbage import seldom
@@ -18,10 +19,24 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from backends.multicore.plan import Plan
+    from river.aside import Aside
     from river.backend import Options, Sinks, Sources, Summary
     from river.il.graph import Graph
     from river.lang.typed import Operator
     from river.platform import Platform
+
+
+_NEEDED: Final = (
+    "backends.multicore.plan",
+    "backends.multicore.run",
+    "backends.native.arrow",
+    "backends.native.ingest.reader",
+    "backends.native.parameters",
+    "river.io.columnar",
+    "river.io.folders",
+    "river.io.order",
+)
+"""Modules that runs import when they come to need them, with those that these import."""
 
 
 class Multicore:
@@ -47,6 +62,15 @@ class Multicore:
 
         return plan(graph, platform, options)
 
+    def ready(self) -> None:
+        """Has what most runs need imported, and LLVM loaded by a thread that has ended when it returns."""
+        loading = _expect_code()
+        with seldom():
+            for name in _NEEDED:
+                import_module(name)
+        if loading is not None:
+            loading.done(None)
+
     def run(self, plan: Plan, sources: Sources, sinks: Sinks, /) -> Summary:
         with seldom():
             from backends.multicore.run import run
@@ -62,14 +86,13 @@ class Multicore:
 
 
 @cache
-def _expect_code() -> None:
+def _expect_code() -> Aside[None] | None:
     """Has a thread make ready what links machine code, while the modules of the run are imported: LLVM does without the GIL."""
     from backends.native.jit import expect
     from backends.native.llvm import available
     from river.aside import Aside
 
-    if available():
-        Aside(expect, "river-linker")
+    return Aside(expect, "river-linker") if available() else None
 
 
 BACKEND = Multicore()

@@ -304,7 +304,7 @@ class Blocks(Divided):
                     look()
         except BaseException:
             for code in codes:
-                code.native.stop()
+                code.stop()
             for job in jobs:
                 job.done(None)
             raise
@@ -314,7 +314,7 @@ class Blocks(Divided):
     def _combined(self, pairs: Sequence[tuple[NativeCombine, tuple[int, int, Combine]]]) -> None:
         """Combines some variables of all copies."""
         for (code, (i, at, _)), copy in product(pairs, self._copies):
-            self._operators[i].take_in(at, copy.natives[i].variables[at], code)
+            self._operators[i].take_in(at, copy.natives[i].variables[at], code, self._degree)
 
     def shut(self) -> None:
         """Lets the file go."""

@@ -140,18 +140,18 @@ class ShardedOperate(Parallel):
     def apart_again(self) -> None:
         self._possible = True
 
-    def take_in(self, at: int, other: NativeVariable, code: NativeCombine) -> None:
+    def take_in(self, at: int, other: NativeVariable, code: NativeCombine, workers: int) -> None:
         assert isinstance(self._how, Sharded)  # noqa: S101 - by `concurrent`
         paths = self._how.variables[at]
         if self._queue is None or paths is None:
-            super().take_in(at, other, code)
+            super().take_in(at, other, code, workers)
             return
         shares = [other.like() for _ in self._parts]
         if not divide(other, paths, shares):
             raise InternalError(f"what was divided of `{self.name}` cannot be divided again")
         other.clear()
         for part, share in zip(self._parts, shares, strict=True):
-            code.combine(part.variables[at], share)
+            code.combine(part.variables[at], share, workers)
 
     @property
     def _worth(self) -> bool:

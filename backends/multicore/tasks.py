@@ -53,13 +53,13 @@ class Operate(Task):
     def apart_again(self) -> None:
         """May divide its state from now on, if it could before it was to keep it in one piece."""
 
-    def take_in(self, at: int, other: NativeVariable, code: NativeCombine) -> None:
-        """Combines its variable `at` with another one, which is left empty: after a run.
+    def take_in(self, at: int, other: NativeVariable, code: NativeCombine, workers: int) -> None:
+        """Combines its variable `at` with another one, which is left empty, by at most so many threads: after a run.
 
         Raises: Trap.
         """
         machine: Any = self.instance
-        code.combine(machine.native.variables[at], other)
+        code.combine(machine.native.variables[at], other, workers)
 
     def stop(self) -> None:
         self.instance.stop()

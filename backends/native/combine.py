@@ -1,5 +1,8 @@
 """Variables that copies of an operator have accumulated into, combined by machine code: entry by entry where they are maps.
 
+Where most keys of a large map are in the other one, too, several threads combine the entries of these, each some; that puts no
+entry in. The others are put in by one thread.
+
 Paper: River §6 (Sawzall: the tables of the mappers are merged).
 """
 
@@ -11,47 +14,100 @@ from typing import TYPE_CHECKING, Any, Final
 from backends.native.contract import NotCompiled, handlers_of
 from backends.native.explain import explained
 from backends.native.jit import host, level
+from backends.native.layout import is_plain
 from backends.native.operator import NativeOperator
 from backends.native.places import PLACES, addresses, behind, entries, walk
 from backends.native.shared import ModuleText, shared
 from backends.native.spelled import spelled
-from river.classes import frozen
+from river.aside import Aside
+from river.classes import field, frozen
 from river.il.combine import Entries, combining
+from river.lang import types as t
 from river.lang.evaluate import Trap
 
 if TYPE_CHECKING:
     from backends.native.operator import NativeVariable
     from river.il.combine import Combine
     from river.lang import typed
-    from river.lang import types as t
 
-_HANDLER: Final = "item.0"
+_ANY: Final = "item.0"
+_PRESENT: Final = "item.1"
+"""What takes places of any entries, and of those whose keys are there: see `combining`."""
+
+PROBE: Final = 1 << 14
+"""Entries that tell how many of them are in the other map, too; with fewer than four times as many, threads take longer."""
 
 
 @frozen(eq=False)
 class NativeCombine:
-    """The code that combines variables of a type."""
+    """The code that combines variables of a type. `shared`: several threads may combine entries whose keys are there."""
 
     native: NativeOperator
     by_entry: bool
+    shared: bool
+    _helpers: list[NativeOperator] = field(init=False, factory=list["NativeOperator"], repr=False)
 
-    def combine(self, into: NativeVariable, other: NativeVariable) -> None:
-        """Combines a variable with another, which is left empty.
+    def combine(self, into: NativeVariable, other: NativeVariable, workers: int = 1) -> None:
+        """Combines a variable with another, which is left empty, by so many threads where that pays.
 
-        Of two maps the smaller one is combined into the other one. Raises: Trap: "memory-limit", or "stopped" after
-        `native.stop()`.
+        Of two maps the smaller one is combined into the other one. Raises: Trap: "memory-limit", or "stopped" after `stop`.
         """
         if self.by_entry and entries(into) < entries(other):
             into.swap(other)
         self.native.share(0, into)
         places: Any = addresses(self.native, other, by_entry=self.by_entry)
-        at = ctypes.addressof(places)
-        fired = self.native.fire(_HANDLER, (at,), 0, len(places))
+        at, count = ctypes.addressof(places), len(places)
+        if not self.shared or workers == 1 or count < 4 * PROBE:
+            self._fired(self.native, _ANY, at, 0, count)
+        else:
+            self._by_threads(into, at, count, workers)
+        other.clear()
+
+    def stop(self) -> None:
+        """Ends what is under way in another thread."""
+        for each in (self.native, *self._helpers):
+            each.stop()
+
+    def _by_threads(self, into: NativeVariable, places: int, count: int, workers: int) -> None:
+        """Combines a map with so many entries of another: with those whose keys it has by several threads, if most are such."""
+        while len(self._helpers) < workers:
+            self._helpers.append(self.native.again())
+        for each in self._helpers:
+            each.share(0, into)
+
+        def present(native: NativeOperator, start: int, stop: int) -> int:
+            """Combines entries whose keys are there; how many others there were, whose places are in its output."""
+            self._fired(native, _PRESENT, places, start, stop)
+            return native.outputs[0].rows
+
+        first, *more = self._helpers
+        done = PROBE
+        others = present(first, 0, done)
+        if 2 * others < done:
+            starts = [done + (count - done) * i // workers for i in range(workers + 1)]
+            jobs = [
+                Aside(lambda each=each, i=i: present(each, starts[i], starts[i + 1]), "river-combine")
+                for i, each in enumerate(more, 1)
+            ]
+            try:
+                present(first, starts[0], starts[1])
+            finally:
+                for job in jobs:
+                    job.done(None)
+            for job in jobs:
+                job.result()
+            done = count
+        for each in self._helpers:
+            for _, batch, _ in each.take():
+                self._fired(self.native, _ANY, batch.addresses[0], 0, len(batch))
+        self._fired(self.native, _ANY, places, done, count)
+
+    def _fired(self, native: NativeOperator, handler: str, places: int, start: int, stop: int) -> None:
+        fired = native.fire(handler, (places,), start, stop)
         if fired.trap is not None:
-            raise explained(self.native.operator, fired.trap)
+            raise explained(native.operator, fired.trap)
         if fired.stopped:
             raise Trap("stopped")
-        other.clear()
 
 
 def compile_combine(
@@ -76,7 +132,9 @@ def compile_combine(
         code = shared(f"combine {effort} {debug} {parts!r} {spelled(operator)}", make, effort)
     except NotCompiled:
         return None
-    return NativeCombine(NativeOperator(operator, handlers_of(operator), code, debug), by_entry)
+    native = NativeOperator(operator, handlers_of(operator), code, debug)
+    several = len(operator.items) > 1 and isinstance(type_, t.Map) and is_plain(type_.value)
+    return NativeCombine(native, by_entry, several)
 
 
 __all__ = ["NativeCombine", "compile_combine"]

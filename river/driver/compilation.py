@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from river import plugins
-from river.backend import Options
+from river.backend import DEFAULT, Options
 from river.classes import evolve, field, frozen
 from river.diagnostics import Diagnostic, Rejected
 from river.driver.execution import execute
@@ -139,7 +139,7 @@ class Compiled:
         inputs: Inputs,
         outputs: Mapping[str, Any] | None = None,
         *,
-        backend: str = "multicore",
+        backend: str = DEFAULT,
         on_error: str = "stop",
         formats: Mapping[str, str] | None = None,
         lateness: int = 0,

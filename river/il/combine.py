@@ -15,7 +15,7 @@ from functools import lru_cache
 from itertools import count
 from typing import TYPE_CHECKING, Final, assert_never
 
-from river.classes import define, field, frozen
+from river.classes import define, evolve, field, frozen
 from river.il.flow import accumulation, is_closed, item_findings
 from river.il.trees import Same as SameTree
 from river.lang import typed
@@ -373,28 +373,40 @@ def _bounded(found: Combine) -> bool:
 def combining(op: typed.Operator, variable: int, found: Combine, *, entry: bool = False) -> typed.Operator:
     """An operator that combines a variable with its items, which are such variables.
 
-    `entry`: with the entries of a map that is such a variable; slots 0 and 1 of the handler are the key and the value.
+    `entry`: with the entries of a map that is such a variable; slots 0 to 2 of the handlers are the key, the value and the place
+    of an entry. If all entries are kept there is a second port, for entries whose key is there: it sends the places of the
+    others, and puts none in. So several may do that at once, with different entries.
     """
     var = op.vars[variable]
     into = typed.State(var.type, 0, var.name)
-    slots, site = count(2), len(op.sites)
+    slots, site = count(3 if entry else 2), len(op.sites)
+    ports: tuple[t.Type, ...] = (var.type,)
+    met: tuple[typed.Block, ...] = ()
     if entry:
         assert isinstance(found, Entries)  # noqa: S101 - the caller has a map
         assert isinstance(var.type, t.Map | t.OMap)  # noqa: S101 - the same
         key, value = typed.Local(var.type.key, 0, "k"), typed.Local(var.type.value, 1, "v")
-        body = typed.Block((_entry(found, var.type, into, key, value, slots, site), *_kept(found, into)))
+        put = _entry(found, var.type, into, key, value, slots, site)
+        body = typed.Block((put, *_kept(found, into)))
+        ports = (t.I64,)
+        if found.bound is None:
+            there = typed.Apply(t.BOOL, "has", (into, key))
+            other = typed.Block((typed.Emit(0, typed.Local(t.I64, 2, "place")),))
+            met = (typed.Block((typed.Branch(there, typed.Block((evolve(put, default=None),)), other),)),)
+            ports = (t.I64, t.I64)
     else:
         body = typed.Block(tuple(_combined(found, into, typed.Local(var.type, 0, "x"), slots, site)))
     calls = any(isinstance(node, typed.Call | typed.ConstRef) for node in nodes(body))
+    last = next(slots)
     return typed.Operator(
         f"{op.name}_combine",
-        ports=(typed.Port("x", t.I64 if entry else var.type, None),),
+        ports=tuple(typed.Port("xy"[i], type_, None) for i, type_ in enumerate(ports)),
         vars=(typed.VarParam(var.name, var.type, written=True),),
-        outs=(),
+        outs=(typed.Out("others", t.I64, None, None),) if met else (),
         consts=op.consts if calls else (),
         fns=op.fns if calls else (),
         sites=(*op.sites, typed.TrapSite(())),
-        items=(typed.ItemHandler(0, next(slots), body),),
+        items=tuple(typed.ItemHandler(port, last, each) for port, each in enumerate((body, *met))),
         span=op.span,
     )
 

@@ -1,12 +1,14 @@
 """Files read, mapped and reduced block by block: the results of the reference, for any number of workers.
 
-`small` cuts files into many small blocks and has every worker's copy of the operators take its turn, however fast it is.
+`small` cuts files into many small blocks and has every worker's copy of the operators take its turn, however fast it is; several
+threads combine maps of a few entries.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -20,12 +22,17 @@ import river
 from backends.multicore import BACKEND
 from backends.multicore import partial as blocks
 from backends.native import combine
+from backends.native.jit import host
+from backends.native.lower.batches import Lowered, lower
+from backends.native.places import behind
 from river.backend import Options
 from river.diagnostics import Rejected
 from river.driver import Reading
+from river.il.combine import Entries, combines, combining
 from river.io.errors import OnError, Refusals
 from river.io.sources import open_source
-from river.lang import values
+from river.lang import typed, values
+from river.lang import types as t
 from river.lang.evaluate import Trap
 from river.platform import Platform
 from river.testing.laws import REGIONS, after
@@ -76,6 +83,7 @@ ROWS = st.lists(
 def small() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(blocks, "BLOCK", 64)
+        patch.setattr(combine, "PROBE", 1)
         yield
 
 
@@ -254,14 +262,42 @@ def test_reducers_get_what_copies_do_not_reduce(
     assert metrics.queues["a"].peak > 0
 
 
+@pytest.fixture
+def fired(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How many entries of maps are combined: by handler, whose keys are there and any."""
+    found, whole = Counter[str](), combine.NativeCombine._fired
+
+    def told(self: Any, native: Any, handler: str, places: int, start: int, stop: int) -> None:
+        found[handler] += stop - start
+        whole(self, native, handler, places, start, stop)
+
+    monkeypatch.setattr(combine.NativeCombine, "_fired", told)
+    return found
+
+
 @pytest.mark.slow
-def test_large_tables_are_combined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of so many keys that what is looked up in them is fetched ahead; one copy has some that the other has not."""
-    monkeypatch.setattr(blocks, "BLOCK", 1 << 18)
+@pytest.mark.parametrize(
+    ("different", "there", "others"),
+    [(15_013, (10_000, 15_013), (0, 5_000)), (60_000, (256, 256), (20_000, 30_000))],
+)
+def test_large_tables_are_combined(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    fired: Counter[str],
+    different: int,
+    there: tuple[int, int],
+    others: tuple[int, int],
+) -> None:
+    """Of so many keys that what is looked up in them is fetched ahead; one copy has some, or all, that the other has not.
+
+    `there`, `others`: the least and most entries that several threads combine, who put none in, and that one does.
+    """
+    monkeypatch.setattr(blocks, "BLOCK", 1 << 15)
+    monkeypatch.setattr(combine, "PROBE", 1 << 8)
     program = river.compile(
         HEAD + "total: table sum[k: string] of n: int;\nemit total[r.k] <- r.n;", "sawzall"
     )
-    keys = [f"key number {i * 7919 % 30_011}" for i in range(60_000)]
+    keys = [f"key number {i * 7919 % different}" for i in range(60_000)]
     path = tmp_path / "rows.csv"
     path.write_text("k,s,n,x\n" + "".join(f"{key},,{i % 5},0\n" for i, key in enumerate(keys)), newline="")
     found = program.run({"r": path}, workers=2, experiment={"gate": "open"})
@@ -270,6 +306,59 @@ def test_large_tables_are_combined(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         wanted[key] += i % 5
     assert {row["k"]: row["n"] for row in found["total"].to_pylist()} == wanted
     assert [row["k"] for row in found["total"].to_pylist()] == sorted(wanted)
+    assert there[0] <= fired["item.1"] <= there[1]
+    assert others[0] <= fired["item.0"] <= others[1]
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize(
+    ("kind", "emit", "several"),
+    [
+        ("table sum[k: string] of {n: int, m: int}", "{r.n, 1}", True),
+        ("table sum[k: string][s: string] of n: int", "r.n", True),
+        ("table sum[k: string] of x: float", "r.x", False),  # exact sums may grow
+        ("table sum[k: string] of m: map [string] of int", "{r.s: r.n}", False),
+        ("table maximum(2)[k: string] of s: string weight n: int", "r.s weight r.n", False),
+    ],
+)
+def test_several_threads_combine_what_takes_no_memory(
+    tmp_path: Path, fired: Counter[str], kind: str, emit: str, several: bool
+) -> None:
+    index = "[r.k][r.s]" if "[s: string]" in kind else "[r.k]"
+    program = river.compile(f"{HEAD}t: {kind};\nemit t{index} <- {emit};", "sawzall")
+    rows = [(f"{i % 40}", f"{i % 3}", i, 0.5) for i in range(2_000)]
+    path = written(tmp_path / "rows.csv", rows, {})
+    assert blockwise(program, path, 3) == ran(program, path, backend="reference")
+    assert bool(fired["item.1"]) == several
+
+
+def test_what_several_threads_run_takes_no_memory_of_the_map() -> None:
+    """Nothing that is called for entries whose keys are there takes or gives back memory; for any entries something does."""
+    program = river.compile(f"{HEAD}t: table sum[k: string] of n: int;\nemit t[r.k] <- r.n;", "sawzall")
+    (op,) = [
+        each.operator
+        for each in program.graph.instances
+        if isinstance(each.operator, typed.Operator) and each.operator.vars
+    ]
+    (how,) = combines(op)
+    assert isinstance(how, Entries)
+    (type_,) = (var.type for var in op.vars)
+    assert isinstance(type_, t.Map)
+    made = lower(combining(op, 0, how, entry=True), host().architecture, parts=behind(type_))
+    assert isinstance(made, Lowered)
+    bodies = dict(re.findall(r"^define [^@]*@([\w.]+)\((.*?)^}", made.text, re.MULTILINE | re.DOTALL))
+
+    def called(name: str) -> set[str]:
+        found, open_ = set[str](), [name]
+        while open_:
+            if (each := open_.pop()) not in found:
+                found.add(each)
+                open_ += re.findall(r"@([\w.]+)", bodies.get(each, ""))
+        return found
+
+    memory = {"alloc", "piece", "arena_more", "recycle", "release", "flush"}
+    assert called("inside.item.1") & memory == set()
+    assert {"alloc", "recycle"} <= called("inside.item.0")
 
 
 @pytest.mark.usefixtures("small")

@@ -28,15 +28,19 @@ input r: R;
 var $one: map<string, i64> = {};
 var $two: map<{a: string, c: i64}, i64> = {};
 var $three: map<{c: i64}, map<{a: string}, i64>> = {};
+var $four: map<string, i64> = {};
+var $five: map<string, i64> = {};
 fn first(k: string, n: i64) -> list<{a: string, n: i64}> { return [{a: k, n: n}]; }
 fn second(k: {a: string, c: i64}, n: i64) -> list<{a: string, c: i64, n: i64}> { return [{a: k.a, c: k.c, n: n}]; }
 fn third(k: {c: i64}, m: map<{a: string}, i64>) -> list<{c: i64, a: string, n: i64}> {
   return [{c: k.c, a: w.a, n: n} for w, n in m];
 }
-operator deal(r: R) -> (x: {a: string, more: i64, tail: string}, y: {a: string, c: i64, n: i64}, z: R, w: R) {
+operator deal(r: R) -> (x: {a: string, more: i64, tail: string}, y: {a: string, c: i64, n: i64}, z: R, w: R, v: R, u: R) {
   on r(r) {
     emit z r;
     emit w r;
+    emit v r;
+    emit u r;
     emit x {a: r.a, more: 1, tail: "more than twelve bytes"};
     emit y {a: r.a, c: r.b.c, n: r.n};
   }
@@ -58,16 +62,34 @@ operator nest(w: R; $three: map<{c: i64}, map<{a: string}, i64>>) -> () {
     }
   }
 }
+operator meet(v: R; $four: map<string, i64>) -> (s: i64) {
+  on v(v) {
+    if has($four, v.a) { with e = $four[v.a] { e = e +% v.n; emit s e; } }
+    else { with e = $four[v.a] else 0 { e = v.n; } }
+  }
+}
+operator part(u: R; $five: map<string, i64>) -> (s: i64) {
+  on u(u) {
+    if has($five, u.a) { with e = $five[u.a] { e = e +% u.n; emit s e; if u.n == 0 { drop e; } } }
+    else { with e = $five[u.a] else 0 { e = u.n; } }
+  }
+}
 operator parts(z: R) -> (o: {b: {c: i64, d: string?}, n: i64}) { on z(z) { emit o {b: z.b, n: z.n}; } }
-(x, y, z, w) <- deal(r);
+(x, y, z, w, v, u) <- deal(r);
 ($one) <- count(x, $one);
 (sums, $two) <- sum(y, $two);
 ($three) <- nest(w, $three);
+(met, $four) <- meet(v, $four);
+(parted, $five) <- part(u, $five);
 (rest) <- parts(z);
 output ones: {a: string, n: i64} = rows($one, first);
 output twos: {a: string, c: i64, n: i64} = rows($two, second);
 output threes: {c: i64, a: string, n: i64} = rows($three, third);
 output sums: i64;
+output fours: {a: string, n: i64} = rows($four, first);
+output fives: {a: string, n: i64} = rows($five, first);
+output met: i64;
+output parted: i64;
 output rest: {b: {c: i64, d: string?}, n: i64};
 """
 MADE = river.compile(TEXT, "river")
@@ -180,6 +202,8 @@ def test_what_is_looked_for():
     assert sought(operators["count"].items[0].body) is not None
     assert sought(operators["sum"].items[0].body) is not None
     assert sought(operators["parts"].items[0].body) is None
+    assert sought(operators["meet"].items[0].body) is not None
+    assert sought(operators["part"].items[0].body) is not None
     assert inside(operators["nest"].items[0].body) is not None
     assert inside(operators["sum"].items[0].body) is None
 
@@ -190,7 +214,7 @@ def test_memory_is_flushed_only_where_some_may_have_been_released():
     flushed = {
         name for name, each in found.items() if isinstance(each, Lowered) and "call void @flush(" in each.text
     }
-    assert flushed == {"nest", "sum"}
+    assert flushed == {"nest", "part", "sum"}
 
 
 @pytest.mark.slow

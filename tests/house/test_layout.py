@@ -120,6 +120,24 @@ def test_large_files_and_tables_from_the_cache_import_little_besides(tmp_path: P
     assert sorted(spared & set(modules)) == []
 
 
+def test_what_a_run_needs_is_imported_with_the_program(tmp_path: Path) -> None:
+    """So a first run takes as long as the next. What few programs or files need is imported when they do."""
+    (tmp_path / "log.csv").write_text("ts,origin,target\n1,a,b\n2,a,c\n")
+    (tmp_path / "few.cql").write_text(
+        "register stream log (ts int, origin string, target string);\nfew: select ts, origin from log where target = 'b';\n"
+    )
+    code = (
+        "import river, sys\n"
+        "program = river.load('few.cql')\n"
+        "before = set(sys.modules)\n"
+        "program.run({'log': 'log.csv'}, {'few': 'few.csv'})\n"
+        "print(*sorted({n for n in sys.modules if n.startswith(('river', 'backends'))} - before))"
+    )
+    python(code, cwd=tmp_path)
+    assert python(code, cwd=tmp_path).split() == []
+    assert (tmp_path / "few.csv").read_text() == "tau,ts,origin\n1,1,a\n"
+
+
 _PARQUET = (
     "import sys\nimport river\n"
     "sys.argv = ['river', 'run', 'big.cql', '--in', 's=s.parquet', '--out', 'big=big.parquet', '-q']\n"

@@ -30,6 +30,7 @@ from backends.native.lower.values import TEMPORARY
 from river.classes import define, field, frozen
 from river.lang import typed
 from river.lang import types as t
+from river.lang.trees import effect
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,20 +59,40 @@ _PARAMETERS: Final = (
 
 @frozen
 class Looked:
-    """What is known of a lookup before its firing: the hash of the key and, if no entry goes, what likely is its own, or 0."""
+    """What is known of a lookup before its firing: the hash of the key and, if no entry goes, what likely is its own, or 0.
+
+    `asked`: what asks whether the key is there before.
+    """
 
     node: typed.With
+    asked: typed.Expr | None
     hash: str
     entry: str | None
 
+    def tells(self, node: typed.Node | None) -> bool:
+        """Whether that is known of what a node looks up."""
+        return node is not None and (node is self.node or node is self.asked)
 
-def sought(body: typed.Block) -> typed.With | None:
-    """The lookup of a handler that can be looked ahead for, if it has one that is always reached."""
+
+def sought(body: typed.Block) -> tuple[typed.With, typed.Expr | None] | None:
+    """The lookup of a handler that can be looked ahead for, if it has one that is always reached.
+
+    Or one that is reached if its key is there: then what asks that comes with it.
+    """
     for item in body.items:
-        if isinstance(item, typed.With) and isinstance(item.container, typed.State):
-            kind = item.container.type
-            if isinstance(kind, t.Map) and kind.key not in (t.I32, t.I64, t.U64) and _of_item(item.key):
-                return item
+        match item:
+            case typed.With():
+                found, asked = item, None
+            case typed.Branch(typed.Apply() as asked, typed.Block((typed.With() as found, *_))):
+                if asked.args != (found.container, found.key) or not effect(asked).at_key:
+                    continue
+            case _:
+                continue
+        match found.container:
+            case typed.State(t.Map(kind)) if kind not in (t.I32, t.I64, t.U64) and _of_item(found.key):
+                return found, asked
+            case _:
+                pass
     return None
 
 
@@ -121,12 +142,13 @@ def _is_part(expr: typed.Expr) -> bool:
 class MapPrefetch:
     """The code before each firing: every `ROWS` rows it looks at as many, if the map is large.
 
-    `item`: what is in slot 0 for a row. `stays`: no firing takes an entry out.
+    `item`: what is in slot 0 for a row; `asked`: see `Looked`. `stays`: no firing takes an entry out.
     """
 
     firing: BatchWriter
     item: Callable[[Frame, str], Value]
     sought: typed.With
+    asked: typed.Expr | None
     stays: bool
     _hashes: str = field(init=False)
     _found: str = field(init=False)
@@ -180,7 +202,7 @@ class MapPrefetch:
         b.at(hashed)
         hash_ = b.op(f"phi i64 [ {before}, %{known} ], [ {now}, %{last} ]")
         entry = None if likely is None else b.op(f"phi i64 [ {likely}, %{known} ], [ 0, %{last} ]")
-        f.ahead = Looked(self.sought, hash_, entry)
+        f.ahead = Looked(self.sought, self.asked, hash_, entry)
 
     def _map(self, f: Frame) -> str:
         return _map(f, self.sought)

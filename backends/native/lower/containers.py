@@ -142,7 +142,7 @@ def _contains(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     container, wanted = values
     b = f.b
     if isinstance(container.type, t.Map | t.OMap | t.Bag):
-        entry = f.find(container.type, f.ptr(container), wanted)
+        entry = f.find(container.type, f.ptr(container), wanted, expr)
         return Scalar(t.BOOL, b.op(f"icmp ne ptr {entry}, null"))
     if is_text(container.type):
         at = b.call("i64", "text_search", [f"ptr {f.ptr(container)}", f"ptr {f.ptr(wanted)}", "i64 0"])

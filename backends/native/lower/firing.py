@@ -215,8 +215,9 @@ def _looks(
     """What is done before firings on rows for what they will look up; `item`: what is in slot 0 for a row."""
     found: list[MapPrefetch | NestedMapPrefetch] = []
     if (lookup := sought(body)) is not None:
-        assert isinstance(lookup.container, typed.State)  # noqa: S101 - by `sought`
-        found.append(MapPrefetch(firing, item, lookup, stays(body, lookup.container.index)))
+        with_, asked = lookup
+        assert isinstance(with_.container, typed.State)  # noqa: S101 - by `sought`
+        found.append(MapPrefetch(firing, item, with_, asked, stays(body, with_.container.index)))
     if (both := inside(body)) is not None:
         found.append(NestedMapPrefetch(firing, item, *both))
     return found
@@ -225,17 +226,23 @@ def _looks(
 def places(firing: BatchWriter, parts: tuple[tuple[t.Type, int], ...], body: typed.Block) -> FunctionText:
     """A firing for each address from %from to %to - 1 in the one column; the slots are what lies so many bytes behind it.
 
-    Their texts are lent: what is there stays as long as anybody has what the firings emit.
+    The slot behind these is the address itself. Their texts are lent: what is there stays as long as anybody has what the
+    firings emit.
     """
+
+    def place(f: Frame, row: str) -> str:
+        return f.b.op(f"getelementptr inbounds ptr, ptr {f.columns[0]}, i64 {row}")
 
     def part(f: Frame, row: str, i: int) -> Value:
         type_, offset = parts[i]
-        at = f.b.op(f"load ptr, ptr {f.b.op(f'getelementptr inbounds ptr, ptr {f.columns[0]}, i64 {row}')}")
+        at = f.b.op(f"load ptr, ptr {place(f, row)}")
         return f.load(type_, f.b.op(f"getelementptr inbounds i8, ptr {at}, i64 {offset}"), lent=True)
 
     def bind(row: str) -> None:
+        f = firing.f
         for i in range(len(parts)):
-            firing.f.slots[i] = part(firing.f, row, i)
+            f.slots[i] = part(f, row, i)
+        f.slots[len(parts)] = Scalar(t.I64, f.b.op(f"load i64, ptr {place(f, row)}"))
 
     return _each(firing, bind, body, _looks(firing, body, lambda f, row: part(f, row, 0)))
 

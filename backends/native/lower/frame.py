@@ -446,7 +446,7 @@ class Frame:
         assert isinstance(type_, t.Map | t.OMap)  # noqa: S101 - by its type
         b, at = self.b, self.canonical(key)
         sought: Sought | Looked | None = self.sought.get(id(node))
-        if sought is None and self.ahead is not None and self.ahead.node is node:
+        if sought is None and self.ahead is not None and self.ahead.tells(node):
             sought = self.ahead
         name, given = ("map_insert", f"ptr {at}") if sought is None else ("map_add", f"i64 {sought.hash}")
         name = self.module.map_function(name, type_)
@@ -486,12 +486,14 @@ class Frame:
     def find(self, type_: t.Type, map_: str, key: Value, node: typed.Node | None = None) -> str:
         """The entry of a key, or null; of a bag the oldest. `node`: what seeks it, if something may be known already."""
         assert isinstance(type_, t.Map | t.OMap | t.Bag)  # noqa: S101 - by its type
-        sought = self.sought.get(id(node))
-        if sought is not None:
-            name = self.module.map_function("map_seek" if sought.entry is None else "map_found", type_)
-            likely = [] if sought.entry is None else [f"i64 {sought.entry}"]
+        known, sure = self.sought.get(id(node)), "map_found"
+        if known is None and self.ahead is not None and self.ahead.tells(node):
+            known, sure = self.ahead, "map_sure"
+        if known is not None:
+            name = self.module.map_function("map_seek" if known.entry is None else sure, type_)
+            likely = [] if known.entry is None else [f"i64 {known.entry}"]
             return self.b.call(
-                "ptr", name, [f"ptr {map_}", f"ptr {self.ptr(key)}", f"i64 {sought.hash}", *likely]
+                "ptr", name, [f"ptr {map_}", f"ptr {self.ptr(key)}", f"i64 {known.hash}", *likely]
             )
         return self.b.call(
             "ptr", self.module.map_function("map_find", type_), [f"ptr {map_}", f"ptr {self.ptr(key)}"]

@@ -206,10 +206,6 @@ def _with(f: Frame, item: typed.With, bound: typed.Apply | None = None) -> None:
     if known is not None and known.variable == variable:
         name = f.module.map_function("map_still" if known.steady else "map_again", kind)
         found = b.call("ptr", name, [f"ptr {map_.ptr}", f"ptr {f.ptr(key)}", f"i64 {likely_}"])
-    elif f.ahead is not None and f.ahead.node is item:
-        likely = [] if f.ahead.entry is None else [f"i64 {f.ahead.entry}"]
-        name = f.module.map_function("map_sure" if likely else "map_seek", kind)
-        found = b.call("ptr", name, [f"ptr {map_.ptr}", f"ptr {f.ptr(key)}", f"i64 {f.ahead.hash}", *likely])
     else:
         found = f.find(kind, map_.ptr, key, item)
     entry, flag = b.slot("ptr"), b.slot("i1")
