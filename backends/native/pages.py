@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 from collections import defaultdict, deque
-from typing import Final
+from typing import Any, Final
 
 from river.lang import memory
 
@@ -98,4 +98,14 @@ def zeros(size: int) -> mmap.mmap:
     return found
 
 
-__all__ = ["HUGE", "copy", "free", "give", "large", "malloc", "take", "zeros"]
+def words(count: int) -> Any:
+    """An array of so many 64-bit numbers, all zero. Of many, only who writes there touches the pages: `ctypes` writes zeros."""
+    array, size = ctypes.c_int64 * count, 8 * count
+    if size < _LARGE_PAGE:
+        return array()
+    found = array.from_buffer(mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE))
+    large(ctypes.addressof(found), size)
+    return found
+
+
+__all__ = ["HUGE", "copy", "free", "give", "large", "malloc", "take", "words", "zeros"]

@@ -9,6 +9,7 @@ from backends.native import idioms
 from backends.native.contract import ARENA_SIZE
 from backends.native.ir import Builder
 from backends.native.layout import KEY_AT, entry_layout
+from backends.native.pages import words
 
 if TYPE_CHECKING:
     from backends.native.operator import NativeOperator, NativeVariable
@@ -50,6 +51,6 @@ def addresses(native: NativeOperator, variable: NativeVariable, *, by_entry: boo
     value = variable.block.address + ARENA_SIZE
     if not by_entry:
         return (_I * 1)(value)
-    found = (_I * entries(variable))()
+    found = words(entries(variable))
     native.code.function(PLACES, (_P, _P), _I)(value, found)
     return found

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from backends.native.batch import pointers
 from backends.native.deal import gathered
 from backends.native.jit import level
+from backends.native.pages import words
 from backends.native.shared import ModuleText, shared
 from river.classes import define, field
 from river.lang import types as t
@@ -50,7 +51,7 @@ def ranked(rows: Batch, order: t.Type | None = None) -> Ranked:
         return Ranked(rows, None)
     code = ranking(rows.type if order is None else order)
     count = len(rows)
-    numbers = (_I * max(count, 1))()
+    numbers = words(count)
     table = pointers(max(len(rows.addresses), 1))(*rows.addresses)
     moved = code.function("arrow.rank", (_P, _I, _P), _I)(table, count, numbers)
     if moved < 0:

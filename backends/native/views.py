@@ -52,6 +52,7 @@ class NativeView:
         """
         places = [addresses(self.native, variable, by_entry=self.by_entry) for variable in variables]
         many, done = sum(map(len, places)), 0
+        self.native.outputs[0].expect(many)  # most send a row for each
         for variable, found in zip(variables, places, strict=True):
             self.native.share(0, variable)
             at = ctypes.addressof(found)
