@@ -69,8 +69,11 @@ class NativeCombine:
             each.stop()
 
     def _by_threads(self, into: NativeVariable, places: int, count: int, workers: int) -> None:
-        """Combines a map with so many entries of another: with those whose keys it has by several threads, if most are such."""
-        while len(self._helpers) < workers:
+        """Combines a map with so many entries of another: with those whose keys it has by several threads, if most are such.
+
+        Who is stopped before all helpers are there stops when the first entries are combined.
+        """
+        while len(self._helpers) < workers - 1:
             self._helpers.append(self.native.again())
         for each in self._helpers:
             each.share(0, into)
@@ -80,24 +83,23 @@ class NativeCombine:
             self._fired(native, _PRESENT, places, start, stop)
             return native.outputs[0].rows
 
-        first, *more = self._helpers
         done = PROBE
-        others = present(first, 0, done)
+        others = present(self.native, 0, done)
         if 2 * others < done:
             starts = [done + (count - done) * i // workers for i in range(workers + 1)]
             jobs = [
                 Aside(lambda each=each, i=i: present(each, starts[i], starts[i + 1]), "river-combine")
-                for i, each in enumerate(more, 1)
+                for i, each in enumerate(self._helpers, 1)
             ]
             try:
-                present(first, starts[0], starts[1])
+                present(self.native, starts[0], starts[1])
             finally:
                 for job in jobs:
                     job.done(None)
             for job in jobs:
                 job.result()
             done = count
-        for each in self._helpers:
+        for each in (self.native, *self._helpers):
             for _, batch, _ in each.take():
                 self._fired(self.native, _ANY, batch.addresses[0], 0, len(batch))
         self._fired(self.native, _ANY, places, done, count)

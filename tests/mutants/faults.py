@@ -2855,8 +2855,8 @@ BLOCKS: Final = (
         "entries-of-others-are-lost",
         "what several threads do not find in the other map is not put in",
         "backends/native/combine.py",
+        "        for each in (self.native, *self._helpers):\n            for _, batch, _ in each.take():",
         "        for each in self._helpers:\n            for _, batch, _ in each.take():",
-        "        for each in self._helpers[:0]:\n            for _, batch, _ in each.take():",
         f"{_IN_BLOCKS}::test_large_tables_are_combined",
     ),
     Mutant(
