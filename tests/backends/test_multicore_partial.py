@@ -278,7 +278,7 @@ def fired(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("different", "there", "others"),
-    [(15_013, (10_000, 15_013), (0, 5_000)), (60_000, (256, 256), (20_000, 30_000))],
+    [(15_013, (1_024, 15_013), (0, 7_500)), (60_000, (256, 256), (20_000, 30_000))],
 )
 def test_large_tables_are_combined(
     tmp_path: Path,
