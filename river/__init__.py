@@ -61,8 +61,7 @@ def compile(  # noqa: A001 - the word of the trade
     from river.driver import compile_once, stated
     from river.source import Source
 
-    _expect_runs()
-    return compile_once(stated(Source(name or f"<{lang}>", text), lang, options), lang, main=main)
+    return _ready(compile_once(stated(Source(name or f"<{lang}>", text), lang, options), lang, main=main))
 
 
 def load(
@@ -81,8 +80,9 @@ def load(
     from river.driver import compile_once, read_source, stated
 
     others = tuple(read_source(fspath(other)) for other in more)
-    _expect_runs()
-    return compile_once(stated(read_source(fspath(path)), lang, options), lang, more=others, main=main)
+    return _ready(
+        compile_once(stated(read_source(fspath(path)), lang, options), lang, more=others, main=main)
+    )
 
 
 def follow(path: str | PathLike[str], format: str | None = None) -> Follow:
@@ -105,8 +105,8 @@ def epochs(folder: str | PathLike[str]) -> tuple[Epoch, ...]:
     return epochs(folder)
 
 
-def _expect_runs() -> None:
-    """Imports what most runs need: then the first run of a program takes hardly longer than the next."""
+def _ready(program: Compiled) -> Compiled:
+    """The program, when what most runs need has been imported: then its first run takes hardly longer than the next."""
     from contextlib import suppress
 
     from river import plugins
@@ -117,6 +117,7 @@ def _expect_runs() -> None:
         ready = getattr(plugins.backend(DEFAULT), "ready", None)
         if ready is not None:
             ready()
+    return program
 
 
 def __getattr__(name: str) -> Any:

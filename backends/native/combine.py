@@ -20,7 +20,7 @@ from backends.native.places import PLACES, addresses, behind, entries, walk
 from backends.native.shared import ModuleText, shared
 from backends.native.spelled import spelled
 from river.aside import Aside
-from river.classes import field, frozen
+from river.classes import define, field
 from river.il.combine import Entries, combining
 from river.lang import types as t
 from river.lang.evaluate import Trap
@@ -38,9 +38,12 @@ PROBE: Final = 1 << 14
 """Entries that tell how many of them are in the other map, too; with fewer than four times as many, threads take longer."""
 
 
-@frozen(eq=False)
+@define(eq=False)
 class NativeCombine:
-    """The code that combines variables of a type. `shared`: several threads may combine entries whose keys are there."""
+    """The code that combines variables of a type; who uses it does so on one thread.
+
+    `by_entry`: maps are combined entry by entry. `shared`: it may have several threads combine those whose keys are there.
+    """
 
     native: NativeOperator
     by_entry: bool
@@ -69,9 +72,9 @@ class NativeCombine:
             each.stop()
 
     def _by_threads(self, into: NativeVariable, places: int, count: int, workers: int) -> None:
-        """Combines a map with so many entries of another: with those whose keys it has by several threads, if most are such.
+        """Combines a map with so many entries of another: those whose keys it has by several threads, if most are such.
 
-        Who is stopped before all helpers are there stops when the first entries are combined.
+        `stop` may come while helpers are made: what it has told the first of all (`native`) is seen before these begin.
         """
         while len(self._helpers) < workers - 1:
             self._helpers.append(self.native.again())

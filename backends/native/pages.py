@@ -99,11 +99,17 @@ def zeros(size: int) -> mmap.mmap:
 
 
 def words(count: int) -> Any:
-    """An array of so many 64-bit numbers, all zero. Of many, only who writes there touches the pages: `ctypes` writes zeros."""
+    """An array of so many 64-bit numbers, all zero. Raises: MemoryError.
+
+    `ctypes` writes the zeros, and so touches all pages; of many numbers only those pages are touched that somebody writes to.
+    """
     array, size = ctypes.c_int64 * count, 8 * count
     if size < _LARGE_PAGE:
         return array()
-    found = array.from_buffer(mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE))
+    try:
+        found = array.from_buffer(mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE))
+    except OSError as error:
+        raise MemoryError(f"{count} numbers") from error
     large(ctypes.addressof(found), size)
     return found
 
