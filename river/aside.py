@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 from river.lang import memory
@@ -41,6 +42,22 @@ class Aside(Generic[Result]):
         if self._failure is not None:
             raise self._failure
         return cast("Result", self._made)
+
+
+def shared_out(make: Callable[[int], Result], workers: int) -> list[Result]:
+    """What `make` gives for 0 .. workers - 1, each made by a thread, the first by this one. Raises: what making one has raised.
+
+    None is under way any more when it returns or raises.
+    """
+    others: list[Aside[Result]] = []
+    try:
+        for i in range(1, workers):
+            others.append(Aside(partial(make, i), "river-share"))  # noqa: PERF401 - those that have begun are waited for
+        first = make(0)
+    finally:
+        for each in others:
+            each.done(None)
+    return [first, *(each.result() for each in others)]
 
 
 class Ahead(Generic[Result]):
@@ -113,3 +130,32 @@ class Ahead(Generic[Result]):
 def ahead(make: Callable[[], Result | None], name: str, most: int = 1) -> Generator[Result]:
     """The values of `Ahead`, none of which is made before somebody wants the first."""
     yield from Ahead(make, name, most).values()
+
+
+def in_turns(make: Callable[[int], Result], count: int, workers: int, name: str) -> Generator[Result]:
+    """What `make` gives for 0 .. count - 1, in order, each made by one of so many threads in turn, of which this is the first.
+
+    Others begin when somebody wants the first value; each is one value ahead. Who ends early waits for what is being made.
+    """
+
+    def share(first: int) -> Ahead[tuple[Result]]:
+        numbers = iter(range(first, count, workers))
+
+        def following() -> tuple[Result] | None:
+            i = next(numbers, None)
+            return None if i is None else (make(i),)
+
+        return Ahead(following, name)
+
+    others: list[Ahead[tuple[Result]]] = []
+    try:
+        for i in range(1, min(workers, count)):
+            others.append(share(i))  # noqa: PERF401 - those that have begun are waited for
+        for i in range(count):
+            if i % workers == 0:
+                yield make(i)
+            elif (found := others[i % workers - 1].take()) is not None:
+                yield found[0]
+    finally:
+        for each in others:
+            each.end()

@@ -6,24 +6,24 @@ of functions that are not compiled.
 
 from __future__ import annotations
 
+from contextlib import closing
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
 from backends.firing.remarks import refused
-from backends.native.egress.sinks import column_sink
+from backends.native.egress.sinks import ColumnSink, column_sink
 from backends.native.tiers import ending
-from river.aside import ahead
+from river.aside import in_turns
 from river.classes import define, field
 from river.garbage import seldom
 from river.lang import types as t
 from river.metrics import OutputFigures
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from backends.multicore.plan import Plan
     from backends.multicore.variables import Store
-    from backends.native.batch import Batch
     from backends.native.contract import Reason
     from backends.native.operator import NativeVariable
     from backends.native.views import NativeView
@@ -36,6 +36,9 @@ LEAST: Final = 256 << 10
 
 ENTRY: Final = 128
 """Bytes that an entry is taken for of a map whose entries are of one size but for texts."""
+
+PART: Final = 1 << 13
+"""Rows that are gathered and written at a time, at most: their texts, which lie anywhere, stay in the caches meanwhile."""
 
 _GROWING: Final = (t.List, t.Deque, t.Map, t.OMap, t.Bag)
 
@@ -121,23 +124,28 @@ class Views:
             self._note(f"rows of `{view.name}`, {done:,} of {of:,} entries")
 
         made(0, 0)
-        rows = code.rows(self.store.parts(view.variable), made)
+        rows = code.rows(self.store.parts(view.variable), made, self.plan.workers)
         self._note(f"{len(rows):,} rows of `{view.name}` in order")
-        parts = ranked(rows, view.order).parts(self.plan.batch)
-        if self.plan.workers > 1 and len(rows) > self.plan.batch:
-            parts = _ahead(parts)
+        workers, size = self.plan.workers, min(self.plan.batch, PART)
+        order = ranked(rows, view.order, workers)
         taken = column_sink(sink)
-        columns: Callable[[Any], None] | None = getattr(taken, "columns", None)
+
+        def part(i: int) -> tuple[int, Callable[[], None]]:
+            """How many rows a part has, and what writes them."""
+            with ending():
+                batch = order.part(size * i, min(size * (i + 1), len(rows)))
+                if isinstance(taken, ColumnSink):
+                    return len(batch), taken.made(batch)
+                return len(batch), lambda: taken(batch.values())
+
         done = 0
         self._written(view, 0, began)
-        for part in parts:
-            if columns is None:
-                taken(part.values())
-            else:
-                columns(part)
-            done += len(part)
-            self._written(view, done, began)
-            self._note(f"{done:,} of {len(rows):,} rows of `{view.name}` written")
+        with closing(in_turns(part, -(-len(rows) // size), workers, "river-rows")) as parts:
+            for count, write in parts:
+                write()
+                done += count
+                self._written(view, done, began)
+                self._note(f"{done:,} of {len(rows):,} rows of `{view.name}` written")
 
     def _written(self, view: View, rows: int, began: float) -> None:
         self.outputs[view.name] = OutputFigures(rows, perf_counter() - began)
@@ -145,16 +153,6 @@ class Views:
     def _note(self, doing: str) -> None:
         self.doing = doing
         self.look()
-
-
-def _ahead(parts: Iterator[Batch]) -> Iterator[Batch]:
-    """The same parts, each made by another thread while the one before it is written."""
-
-    def following() -> Batch | None:
-        with ending():
-            return next(parts, None)
-
-    return ahead(following, "river-rows")
 
 
 def _size(variable: NativeVariable) -> int:

@@ -674,6 +674,13 @@ class OutputBlock:
         if rows >= _ROOMY and words[1] < rows and not words[0] and memory.limited() is None:
             self._pool.widen(words, rows)
 
+    def touch(self, start: int, stop: int) -> None:
+        """Gets the pages for items from one number to before another, while those before are put in."""
+        words, (kinds, *_) = self.words, _form(self.type)[1]
+        places, stop = words[3 : 3 + len(kinds)], min(stop, words[1])
+        for place, kind in zip(places, kinds, strict=True):
+            pages.touch(place + start * kind.size, max(stop - start, 0) * kind.size)
+
     def rest(self) -> None:
         """Nothing will be sent for now: the memory is for others at once, not when somebody looks for what is unused."""
         self._pool.free(self.words)

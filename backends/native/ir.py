@@ -31,6 +31,7 @@ _DECLARED: Final = {line.partition("@")[2].partition("(")[0]: line for line in [
     "declare double @llvm.copysign.f64(double, double)",
     "declare float @llvm.fma.f32(float, float, float)", "declare double @llvm.fma.f64(double, double, double)",
     "declare ptr @malloc(i64)", "declare void @free(ptr)", "declare ptr @realloc(ptr, i64)",
+    "declare ptr @aligned_alloc(i64, i64)",
     "declare void @abort() noreturn", "declare void @longjmp(ptr, i32) noreturn",
     "declare ptr @llvm.frameaddress.p0(i32)",
     "declare i32 @_setjmp(ptr) returns_twice",

@@ -176,6 +176,15 @@ def entry_layout(type_: Keyed | t.Bag) -> tuple[int, int]:
     return at, -(-(at + value) // 16) * 16
 
 
+def entry_lines(type_: Keyed | t.Bag) -> tuple[int, ...]:
+    """Places in an entry of a map, to be fetched before it is read: its key, and what may lie in the line of the caches behind.
+
+    Entries follow one another from the beginning of a line on, so one of 32 or 64 bytes never lies in two as one of 48 may.
+    """
+    _, size = entry_layout(type_)
+    return (KEY_AT,) if LINE % size == 0 else (KEY_AT, min(KEY_AT + LINE, size - 16))
+
+
 _CONTAINERS: Final = (t.List, t.Deque, t.Map, t.OMap, t.Bag)
 
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import sys
+import weakref
 from collections import defaultdict, deque
 from typing import Any, Final
 
@@ -20,10 +22,14 @@ _PIECES: Final = 64  # and pieces
 HUGE: Final[int] = getattr(mmap, "MADV_HUGEPAGE", -1)
 """How the system is asked for large pages; -1 where it cannot be."""
 
+TOUCH: Final = 23 if sys.platform == "linux" else -1
+"""How Linux is asked for pages that will be written to (MADV_POPULATE_WRITE, from 5.14 on); -1: elsewhere."""
+
 _SHORT: Final = 1 << 16  # bytes that are copied, and given back, in a few us
 
 _libc: Final = ctypes.CDLL(None)
 _libc.free.argtypes = [ctypes.c_void_p]
+_libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 _soon: Final = ctypes.PyDLL(None)  # keeps the GIL
 _soon.free.argtypes = [ctypes.c_void_p]
 _soon.malloc.argtypes, _soon.malloc.restype = [ctypes.c_size_t], ctypes.c_void_p
@@ -98,20 +104,27 @@ def zeros(size: int) -> mmap.mmap:
     return found
 
 
-def words(count: int) -> Any:
-    """An array of so many 64-bit numbers, all zero. Raises: MemoryError.
+def touch(place: int, size: int) -> None:
+    """Gets the pages of memory from the system, without a change to what lies there; the first who writes there would, too.
 
-    `ctypes` writes the zeros, and so touches all pages; of many numbers only those pages are touched that somebody writes to.
+    So another thread may do that while the pages before are written to. Where the system cannot, nothing is done.
     """
-    array, size = ctypes.c_int64 * count, 8 * count
-    if size < _LARGE_PAGE:
+    first, last = -(-place // mmap.PAGESIZE) * mmap.PAGESIZE, (place + size) // mmap.PAGESIZE * mmap.PAGESIZE
+    if first < last and TOUCH >= 0:
+        _libc.madvise(first, last - first, TOUCH)
+
+
+def words(count: int) -> Any:
+    """An array of so many 64-bit numbers, which are any; its memory is used again. Raises: MemoryError."""
+    array, size = ctypes.c_int64 * count, 8 << max(count - 1, 0).bit_length()
+    if size < _KEPT_FROM:
         return array()
-    try:
-        found = array.from_buffer(mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE))
-    except OSError as error:
-        raise MemoryError(f"{count} numbers") from error
-    large(ctypes.addressof(found), size)
+    place = take(size, 8 * count)
+    if not place:
+        raise MemoryError(f"{count} numbers")
+    found = array.from_address(place)
+    weakref.finalize(found, give, place, size).atexit = False
     return found
 
 
-__all__ = ["HUGE", "copy", "free", "give", "large", "malloc", "take", "words", "zeros"]
+__all__ = ["HUGE", "copy", "free", "give", "large", "malloc", "take", "touch", "words", "zeros"]

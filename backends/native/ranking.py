@@ -11,6 +11,7 @@ from backends.native.deal import gathered
 from backends.native.jit import level
 from backends.native.pages import words
 from backends.native.shared import ModuleText, shared
+from river.aside import shared_out
 from river.classes import define, field
 from river.lang import types as t
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 _P: Final = ctypes.c_void_p
 _I: Final = ctypes.c_int64
+SEVERAL: Final = 1 << 16
+"""Rows from which on several threads put them in order: for fewer it takes as long to begin these."""
 
 
 @define(eq=False)
@@ -31,19 +34,21 @@ class Ranked:
     rows: Batch
     order: Any = field(repr=False)
 
+    def part(self, start: int, stop: int) -> Batch:
+        """Rows in order, from one number to before another, which are gathered now; any thread may do that."""
+        if self.order is None:
+            return self.rows[start:stop]
+        numbers = (_I * (stop - start)).from_buffer(self.order, 8 * start)
+        return gathered(self.rows, numbers, stop - start)
+
     def parts(self, size: int) -> Iterator[Batch]:
         """The rows in order, so many at a time, which are gathered when their turn comes."""
         for start in range(0, len(self.rows), size):
-            stop = min(start + size, len(self.rows))
-            if self.order is None:
-                yield self.rows[start:stop]
-            else:
-                numbers = (_I * (stop - start)).from_buffer(self.order, 8 * start)
-                yield gathered(self.rows, numbers, stop - start)
+            yield self.part(start, min(start + size, len(self.rows)))
 
 
-def ranked(rows: Batch, order: t.Type | None = None) -> Ranked:
-    """The rows of a batch in the total order; of `order`, which is how they begin, if it is given.
+def ranked(rows: Batch, order: t.Type | None = None, workers: int = 1) -> Ranked:
+    """The rows of a batch in the total order; of `order`, which is how they begin, if it is given. Many by so many threads.
 
     Raises: Unsupported for types that have no machine code for it; MemoryError.
     """
@@ -53,10 +58,37 @@ def ranked(rows: Batch, order: t.Type | None = None) -> Ranked:
     count = len(rows)
     numbers = words(count)
     table = pointers(max(len(rows.addresses), 1))(*rows.addresses)
-    moved = code.function("arrow.rank", (_P, _I, _P), _I)(table, count, numbers)
+    if workers == 1 or count < SEVERAL:
+        moved = code.function("arrow.rank", (_P, _I, _P), _I)(table, count, numbers)
+    else:
+        moved = _by_threads(code, table, count, numbers, workers)
     if moved < 0:
         raise MemoryError(f"the order of {count} rows")
     return Ranked(rows, numbers if moved else None)
+
+
+def _by_threads(code: Code, table: Any, count: int, numbers: Any, workers: int) -> int:
+    """The same by the steps of `rank.rt`, each of which the threads do before the next: what `rank` returns."""
+    packing = code.function("arrow.rank_open", (_P, _I, _I), _P)(table, count, workers)
+    if not packing:
+        return -1
+    parts = _I.from_address(packing)
+    pack = code.function("arrow.rank_pack", (_P, _P, _I, _P), _I)
+    deal = code.function("arrow.rank_deal", (_P, _I, _P), None)
+    settle = code.function("arrow.rank_settle", (_P, _P, _I, _P), _I)
+    try:
+        while parts.value:
+            if all(shared_out(lambda slice_: pack(table, packing, slice_, numbers), workers)):
+                break
+            code.function("arrow.rank_again", (_P, _P), None)(table, packing)
+        if not parts.value:
+            return code.function("arrow.by_pairs", (_P, _I, _P), _I)(table, count, numbers)
+        code.function("arrow.rank_begin", (_P,), None)(packing)
+        shared_out(lambda slice_: deal(packing, slice_, numbers), workers)
+        found = shared_out(lambda slice_: settle(table, packing, slice_, numbers), workers)
+        return -1 if min(found) < 0 else max(found)
+    finally:
+        code.function("arrow.rank_close", (_P,), None)(packing)
 
 
 def ranking(type_: t.Type) -> Code:
@@ -79,4 +111,4 @@ def _ranking(type_: t.Type, effort: int) -> Code:
     return shared(f"rank {effort} {type_!r}", make, effort)
 
 
-__all__ = ["Ranked", "ranked", "ranking"]
+__all__ = ["SEVERAL", "Ranked", "ranked", "ranking"]

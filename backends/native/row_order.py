@@ -30,8 +30,14 @@ _TEXT: Final = Signature(("p64", "i64", "i64"), "p8")
 _ORDER: Final = Signature(("p64", "i64", "i64"), "i64")
 
 
+STEPS: Final = (
+    "rank", "by_pairs", "rank_open", "rank_pack", "rank_again", "rank_begin", "rank_deal", "rank_settle", "rank_close"
+)  # fmt: skip
+"""The functions of `rank.rt` that are called from Python: the whole, and its steps for several threads."""
+
+
 def made(type_: t.Type) -> ModuleText:
-    """The module of the function `rank` for rows of a type. Raises: Unsupported."""
+    """The module of the functions `STEPS` for rows of a type. Raises: Unsupported."""
     module = Module()
     parts, whole = _parts(type_)
     texts = sum(1 << i for i, (of, _, _) in enumerate(parts) if is_text(of))
@@ -44,7 +50,7 @@ def made(type_: t.Type) -> ModuleText:
     _add_row_word(module, parts)
     _add_row_text(module, parts)
     _add_row_order(module, type_)
-    unit.functions = {"rank": unit.functions["rank"]}
+    unit.functions = {name: unit.functions[name] for name in STEPS}
     return module_text(module, unit)
 
 
@@ -211,4 +217,4 @@ def _add_row_order(module: Module, type_: t.Type) -> None:
     module.add(b.finish("row_order", "define internal i64 @row_order(ptr %x, i64 %i, i64 %j) nounwind"))
 
 
-__all__ = ["made"]
+__all__ = ["STEPS", "made"]

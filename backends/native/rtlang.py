@@ -39,6 +39,7 @@ COMPARE: Final[dict[type[ast.cmpop], str]] = {
 }  # fmt: skip
 EXTERN: Final[dict[str, tuple[tuple[str, ...], str]]] = {
     "malloc": (("i64",), "p8"), "free": (("p8",), "void"), "realloc": (("p8", "i64"), "p8"),
+    "aligned_alloc": (("i64", "i64"), "p8"),
     "memcmp": (("p8", "p8", "i64"), "i32"), "memmove": (("p8", "p8", "i64"), "p8"),
     "memmem": (("p8", "i64", "p8", "i64"), "p8"), "madvise": (("p8", "i64", "i32"), "i32"),
     "abort": ((), "void"), "longjmp": (("p8", "i32"), "void"),

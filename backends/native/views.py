@@ -8,7 +8,8 @@ may be cut into parts that are made by anybody, in any order.
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 from backends.native.contract import NotCompiled, Reason, handlers_of
 from backends.native.explain import explained
@@ -19,6 +20,7 @@ from backends.native.places import PLACES, addresses, behind, walk
 from backends.native.ranking import ranking
 from backends.native.shared import ModuleText, shared
 from backends.native.spelled import spelled
+from river.aside import Aside
 from river.classes import evolve, frozen
 from river.lang import typed
 from river.lang import types as t
@@ -34,6 +36,9 @@ if TYPE_CHECKING:
 SLICE: Final = 1 << 15
 """Entries that are fired on in one call: who waits may look in between."""
 
+MANY: Final = 1 << 18
+"""Rows from which on another thread gets memory for some of them."""
+
 _HANDLER: Final = "item.0"
 
 
@@ -44,15 +49,37 @@ class NativeView:
     native: NativeOperator
     by_entry: bool
 
-    def rows(self, variables: Sequence[NativeVariable], seen: Callable[[int, int], None]) -> Batch:
+    def rows(
+        self, variables: Sequence[NativeVariable], seen: Callable[[int, int], None], workers: int = 1
+    ) -> Batch:
         """The rows of all entries of some variables, in their order.
 
         `seen` is told again and again how many entries are done, of how many. The rows keep the variables, whose texts they
-        share; these stay as they are meanwhile. Raises: Trap.
+        share; these stay as they are meanwhile. With several workers another thread gets memory for the second half of them,
+        which takes as long as to make them. Raises: Trap.
         """
         places = [addresses(self.native, variable, by_entry=self.by_entry) for variable in variables]
+        many, block = sum(map(len, places)), self.native.outputs[0]
+        block.expect(many)  # most send a row for each
+        ahead = (
+            Aside(partial(block.touch, many // 2, many), "river-rows")
+            if workers > 1 and many >= MANY
+            else None
+        )
+        try:
+            self._fire(variables, places, seen)
+        finally:
+            if ahead is not None:
+                ahead.done(None)
+        for _, batch, _ in self.native.take([variables]):
+            return batch
+        return block.take()
+
+    def _fire(
+        self, variables: Sequence[NativeVariable], places: Sequence[Any], seen: Callable[[int, int], None]
+    ) -> None:
+        """Sends the rows of entries of variables at some places."""
         many, done = sum(map(len, places)), 0
-        self.native.outputs[0].expect(many)  # most send a row for each
         for variable, found in zip(variables, places, strict=True):
             self.native.share(0, variable)
             at = ctypes.addressof(found)
@@ -63,9 +90,6 @@ class NativeView:
                     raise explained(self.native.operator, fired.trap)
                 seen(done + stop, many)
             done += len(found)
-        for _, batch, _ in self.native.take([variables]):
-            return batch
-        return self.native.outputs[0].take()
 
 
 def compile_view(view: View, type_: t.Type, *, debug: bool = False) -> NativeView | Refused:
@@ -242,4 +266,4 @@ def _returns_last(block: typed.Block) -> bool:
             return False
 
 
-__all__ = ["SLICE", "NativeView", "compile_view"]
+__all__ = ["MANY", "SLICE", "NativeView", "compile_view"]

@@ -125,17 +125,21 @@ def test_keys_whose_hashes_are_alike(key: str, *, debug: bool) -> None:
 # ------------------------------------------------------------------------------------------------------- the index
 
 
-def longest(variable: NativeVariable) -> int:
-    """How many words of its index a map reads at most when it looks for a key that is there (`runtime/map.rt`)."""
+def word(address: int) -> int:
+    return ctypes.c_uint64.from_address(address).value
 
-    def word(address: int) -> int:
-        return ctypes.c_uint64.from_address(address).value
 
+def segments(variable: NativeVariable) -> set[int]:
+    """Where the segments of the index of a map lie."""
     map_ = variable.block.address + ARENA_SIZE
     index, mask = word(map_ + 24), word(map_ + 32)
+    return {word(index + 8 * place) & (1 << 48) - 1 for place in range(mask + 1)}
+
+
+def longest(variable: NativeVariable) -> int:
+    """How many words of its index a map reads at most when it looks for a key that is there (`runtime/map.rt`)."""
     found = 0
-    for place in range(mask + 1):
-        segment = word(index + 8 * place) & (1 << 48) - 1
+    for segment in segments(variable):
         last = word(segment)
         for i in range(last + 1):
             entry = word(segment + 32 + 8 * i)
@@ -231,3 +235,41 @@ def test_code_does_not_know_the_secrets(monkeypatch: pytest.MonkeyPatch) -> None
     compiled("{only: string, here: i64}")
     assert made
     assert not any(small(word) in code for word in jit.secrets for code in made)
+
+
+def test_keys_are_found_in_an_index_that_is_larger_than_the_caches() -> None:
+    """Its segments are filled to a half, not a third."""
+    program = """river 1;
+    input t: {what: i64, k: (i64, i64)};
+    var $m: map<(i64, i64), i64> = {};
+    operator f(t: {what: i64, k: (i64, i64)}; $m: map<(i64, i64), i64>) -> () {
+      on t(x) {
+        if x.what == 0 { with n = $m[x.k] else 0 { n = n * 2 + 1; } }
+        if x.what == 1 { if delete($m, x.k) {} }
+      }
+    }
+    ($m) <- f(t, $m);
+    """
+    (instance,) = verify(parse(Source("test.river", program)), Library.of({})).instances
+    assert isinstance(instance.operator, typed.Operator)
+    native = compile_native(instance.operator)
+    assert isinstance(native, NativeOperator)
+    (variable,) = native.variables
+    chance, many = seeds.chance("large index"), 420_000
+    rows = [(0, (i, -i)) for i in range(many)]
+    rows += [(chance.randrange(2), (i, -i)) for i in chance.sample(range(2 * many), many // 4)]
+    wanted = dict[Any, int]()
+    for what, key in rows:
+        if what == 0:
+            wanted[key] = wanted.get(key, 0) * 2 + 1
+        else:
+            wanted.pop(key, None)
+    for start in range(0, len(rows), many):
+        _, fired = native.fire_batch([rows[start : start + many]])
+        assert fired.trap is None
+        if not start:
+            loads = [word(each + 8) / (word(each) + 1) for each in segments(variable)]
+            assert len(loads) >= 2048
+            assert 1 / 3 < max(loads) <= 0.51
+    assert dict(variable.get()) == wanted
+    assert longest(variable) < 100

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -82,11 +83,14 @@ def value(random: random.Random, type_: t.Type) -> Any:
 
 @pytest.mark.some(4)
 @pytest.mark.parametrize("type_", ROWS, ids=str)
-def test_rows_stand_in_the_total_order(type_: t.Type) -> None:
+def test_rows_stand_in_the_total_order(type_: t.Type, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("backends.native.ranking.SEVERAL", 50)
     random = seeds.chance("order of rows", type_)
-    for count in (0, 1, 2, 40, 60, 400):
+    for count, workers in product((0, 1, 2, 40, 60, 400, 3000), (1, 2, 5)):
         rows = [value(random, type_) for _ in range(count)]
-        made = [row for part in ranked(Batch.of(type_, rows)).parts(100) for row in part.values()]
+        made = [
+            row for part in ranked(Batch.of(type_, rows), None, workers).parts(100) for row in part.values()
+        ]
         assert repr(made) == repr(sorted(rows, key=total_key(type_)))
 
 
@@ -140,7 +144,34 @@ def test_texts_of_which_a_word_has_the_first_bytes_stand_in_the_total_order(kind
     assert made == sorted(rows)
 
 
-def test_rows_in_order_are_not_moved() -> None:
+UNLIKE: Mapping[str, str] = {
+    "begins otherwise": "9.1.2", "a byte that no other has": "1.2x", "longer": "1.2.990", "shorter": "1",
+}  # fmt: skip
+"""Texts that are not like those that are looked at, of many."""
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("unlike", [*UNLIKE, ""])
+def test_texts_that_were_not_looked_at_stand_in_the_total_order(
+    unlike: str, workers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("backends.native.ranking.SEVERAL", 1000)
+    random, count = seeds.chance("order of texts, some looked at", unlike), 20_000
+    rows = [
+        (f"1.{random.randrange(3)}.{random.randrange(100)}", random.randrange(3), i % 2) for i in range(count)
+    ]
+    if unlike:
+        for i in random.sample(range(1, count, 4), 3):  # every fourth is looked at, beginning with the first
+            rows[i] = (UNLIKE[unlike], *rows[i][1:])
+    order = ranked(Batch.of(record(t.STRING, t.I64, t.I32), rows), None, workers)
+    assert [row for part in order.parts(7000) for row in part.values()] == sorted(rows)
+
+
+def test_rows_in_order_are_not_moved(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("backends.native.ranking.SEVERAL", 50)
+    assert ranked(Batch.of(t.I64, [*range(500)]), None, 3).order is None
+    assert ranked(Batch.of(t.I64, [0] * 400 + [1]), None, 3).order is None
+    assert ranked(Batch.of(t.I64, [0] * 400 + [1, 0]), None, 3).order is not None
     assert ranked(Batch.of(t.I64, [-1, 0, 0, 7])).order is None
     assert ranked(Batch.of(t.I64, [])).order is None
     assert ranked(Batch.of(t.I64, [0, -1])).order is not None

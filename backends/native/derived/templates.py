@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from backends.native.derived.keys import INTEGERS
-from backends.native.layout import KEY_AT, LINE, Keyed, entry_layout, is_text, size_align
+from backends.native.layout import KEY_AT, Keyed, entry_layout, entry_lines, is_text, size_align
 from backends.native.rtlang import Signature
 from river.classes import field, frozen
 from river.lang import types as t
@@ -40,13 +40,14 @@ def maps(type_: Keyed | t.Bag) -> Template:
     """Maps of a type, or bags."""
     key = t.parts(type_)[0]
     value, entry = entry_layout(type_)
+    _, *behind = entry_lines(type_)
     given = {
         "SMALL": int(isinstance(type_, t.Map) and key in INTEGERS),
         "BAG": int(isinstance(type_, t.Bag)),
         "KEY": KEY_AT,
         "VALUE": value,
         "ENTRY": entry,
-        "ENTRY_LINES": int(entry > LINE),
+        "BEHIND": max(behind, default=0),
         "KEY_TEXT": _first_text(key, 0),
     }
     if isinstance(type_, t.OMap):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING
 
 from backends.native.egress.encoder import encoder
 from backends.native.layout import Unsupported, columns
 from backends.native.llvm import available
-from river.classes import frozen
+from river.classes import define, field, frozen
 from river.driver import CountedSink, Writer
 from river.io import deltas
 from river.io.sinks import ArrowSink, Collector, DividingSink, Later, TextSink
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from backends.native.batch import Batch
-    from backends.native.egress.encoder import Encoder
+    from backends.native.egress.encoder import Encoded, Encoder
     from river.backend import Items
     from river.io.sinks import Sink
     from river.lang.types import Type
@@ -26,14 +27,22 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class ColumnSink:
-    """A sink of items that takes batches of columns too."""
+    """A sink of items that takes batches of columns too.
+
+    `made` does of that what any thread may do, of several batches at a time; what it returns is called to write the rows, in
+    their order.
+    """
 
     items: Callable[[Items], None]
-    columns: Callable[[Batch], None]
+    made: Callable[[Batch], Callable[[], None]]
 
     def __call__(self, items: Items) -> None:
         """Takes items."""
         self.items(items)
+
+    def columns(self, batch: Batch) -> None:
+        """Takes a batch."""
+        self.made(batch)()
 
 
 def column_sink(sink: Callable[[Items], None]) -> Callable[[Items], None]:
@@ -43,7 +52,7 @@ def column_sink(sink: Callable[[Items], None]) -> Callable[[Items], None]:
     target = sink.sink.sink
     if isinstance(target, TextSink):
         found = encoder(sink.type, target.format, target.entry)
-        return sink if found is None else ColumnSink(sink, partial(_text, sink, found))
+        return sink if found is None else ColumnSink(sink, _Lines(sink, found).made)
     if isinstance(target, ArrowSink) and available():
         try:
             columns(sink.type)
@@ -72,31 +81,49 @@ def record_taker(type_: Type, sink: Sink) -> Callable[[Any], None]:
     return take
 
 
-def _text(sink: Writer, found: Encoder, batch: Batch) -> None:
-    """Writes rows as lines."""
-    encoded, room = found.encode(batch), sink.sink.room
-    if encoded is None:
-        sink(batch.values())
-    elif room is None or encoded.rows <= room:
-        sink.sink.write_bytes(encoded.data, encoded.rows)
-    elif room == 0:
-        sink.sink.skip(encoded.rows)
-    elif deltas.is_delta(sink.type):  # of which some rows have room
-        sink(batch.values())
-    else:
-        _text(sink, found, batch[:room])
-        sink.sink.skip(encoded.rows - room)
+@define(eq=False)
+class _Lines:
+    """What makes lines of rows for a sink of text. Encoders are used again when their lines are written."""
+
+    sink: Writer
+    encoder: Encoder
+    _free: deque[Encoder] = field(init=False, factory=deque["Encoder"])
+
+    def made(self, batch: Batch) -> Callable[[], None]:
+        """Makes the lines; returns what writes them."""
+        try:
+            encoder = self._free.pop()
+        except IndexError:
+            encoder = self.encoder.again()
+        return partial(self._write, batch, encoder, encoder.encode(batch))
+
+    def _write(self, batch: Batch, encoder: Encoder, encoded: Encoded | None) -> None:
+        to = self.sink.sink
+        room = to.room
+        if encoded is None:
+            self.sink(batch.values())
+        elif room is None or encoded.rows <= room:
+            to.write_bytes(encoded.data, encoded.rows)
+        elif room == 0:
+            to.skip(encoded.rows)
+        elif deltas.is_delta(self.sink.type):  # of which some rows have room
+            self.sink(batch.values())
+        else:
+            self.made(batch[:room])()
+            to.skip(encoded.rows - room)
+        self._free.append(encoder)
 
 
-def _arrow(sink: Writer, target: ArrowSink) -> Callable[[Batch], None]:
+def _arrow(sink: Writer, target: ArrowSink) -> Callable[[Batch], Callable[[], None]]:
     from backends.native.arrow import to_arrow
 
+    write = sink.sink.write_table
     if deltas.is_delta(sink.type):
         from backends.native.egress.changelog import change_log
 
-        return lambda batch: sink.sink.write_table(change_log(target.type, batch))
+        return lambda batch: partial(write, change_log(target.type, batch))
     if isinstance(target, DividingSink):
-        return lambda batch: sink.sink.write_table(to_arrow(target.type, batch, copied=True))
+        return lambda batch: partial(write, to_arrow(target.type, batch, copied=True))
     if isinstance(target, Collector):
         type_ = target.type
 
@@ -104,5 +131,5 @@ def _arrow(sink: Writer, target: ArrowSink) -> Callable[[Batch], None]:
         def made(rows: Batch) -> Any:
             return to_arrow(type_, rows, copied=True)
 
-        return lambda batch: sink.sink.write_table(Later(batch, made))
-    return lambda batch: sink.sink.write_table(to_arrow(target.type, batch))
+        return lambda batch: partial(write, Later(batch, made))
+    return lambda batch: partial(write, to_arrow(target.type, batch))

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from backends.native.idioms import counted, if_, item, list_parts, load, void
-from backends.native.layout import LINE, entry_layout, memory, register, shares
+from backends.native.layout import entry_lines, memory, register, shares
 from backends.native.lower.hints import replaced
 from river.classes import define, evolve, field, frozen
 from river.lang import typed
@@ -213,9 +213,8 @@ class Fetching:
         b = self.f.b
         assert isinstance(search.map.type, t.Map)  # noqa: S101 - others have no direct part
         entry = b.op(f"load ptr, ptr {place}")
-        self._fetch(entry)
-        if entry_layout(search.map.type)[1] > LINE:
-            self._fetch(b.op(f"getelementptr i8, ptr {entry}, i64 {LINE}"))
+        for at in entry_lines(search.map.type):
+            self._fetch(b.op(f"getelementptr i8, ptr {entry}, i64 {at}"))
 
     def _fetch(self, at: str) -> None:
         self.f.b.do(f"call void @llvm.prefetch.p0(ptr {at}, i32 0, i32 3, i32 1)")
