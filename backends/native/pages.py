@@ -115,8 +115,12 @@ def touch(place: int, size: int) -> None:
 
 
 def words(count: int) -> Any:
-    """An array of so many 64-bit numbers, which are any; its memory is used again. Raises: MemoryError."""
-    array, size = ctypes.c_int64 * count, 8 << max(count - 1, 0).bit_length()
+    """An array of so many 64-bit numbers, which are any. Raises: MemoryError.
+
+    Its memory is used again, for any number of them up to the next power of two, but where memory is limited.
+    """
+    array, limited = ctypes.c_int64 * count, memory.limited() is not None
+    size = 8 * count if limited else 8 << max(count - 1, 0).bit_length()
     if size < _KEPT_FROM:
         return array()
     place = take(size, 8 * count)

@@ -441,3 +441,32 @@ def test_large_pages_are_asked_for_within_memory_only(monkeypatch: pytest.Monkey
     monkeypatch.setattr(memory, "limited", lambda: None)
     pages.large(5 * page, page)
     assert len(asked) == 2
+
+
+def test_memory_for_numbers_is_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By others, too, that need less; not where memory is limited, of which each takes what it needs."""
+    monkeypatch.setattr(pages, "_waiting", defaultdict[int, "deque[int]"](deque))
+    taken: list[int] = []
+    take = pages.take
+    monkeypatch.setattr(pages, "take", lambda size, used: taken.append(size) or take(size, used))
+    first = pages.words(40_000)
+    place = ctypes.addressof(first)
+    kept = (ctypes.c_int64 * 10).from_buffer(first, 80)
+    del first
+    assert ctypes.addressof(pages.words(50_000)) != place  # as a part of it is in use
+    del kept
+    assert place in {ctypes.addressof(each) for each in [pages.words(60_000) for _ in range(2)]}
+    monkeypatch.setattr(memory, "limited", lambda: 1 << 30)
+    assert len(pages.words(40_000)) == 40_000
+    assert len(pages.words(3)) == 3
+    assert taken == [8 << 16] * 4 + [320_000]
+
+
+def test_pages_that_are_touched_stay_as_they_are() -> None:
+    size = 1 << 20
+    place = pages.take(size, size)
+    ctypes.memset(place, 7, size)
+    pages.touch(place + 100, size - 200)
+    pages.touch(place, 10)  # in which no page lies
+    assert ctypes.string_at(place, size) == bytes([7]) * size
+    pages.give(place, size)
