@@ -19,7 +19,7 @@ from backends.native.operator import NativeOperator
 from backends.native.places import PLACES, addresses, behind, entries, walk
 from backends.native.shared import ModuleText, shared
 from backends.native.spelled import spelled
-from river.aside import Aside
+from river.aside import shared_out
 from river.classes import define, field
 from river.il.combine import Entries, combining
 from river.lang import types as t
@@ -90,17 +90,8 @@ class NativeCombine:
         others = present(self.native, 0, done)
         if 2 * others < done:
             starts = [done + (count - done) * i // workers for i in range(workers + 1)]
-            jobs = [
-                Aside(lambda each=each, i=i: present(each, starts[i], starts[i + 1]), "river-combine")
-                for i, each in enumerate(self._helpers, 1)
-            ]
-            try:
-                present(self.native, starts[0], starts[1])
-            finally:
-                for job in jobs:
-                    job.done(None)
-            for job in jobs:
-                job.result()
+            natives = (self.native, *self._helpers)
+            shared_out(lambda i: present(natives[i], starts[i], starts[i + 1]), workers)
             done = count
         for each in (self.native, *self._helpers):
             for _, batch, _ in each.take():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from backends.native.egress.encoder import encoder
 from backends.native.layout import Unsupported, columns
 from backends.native.llvm import available
-from river.classes import define, field, frozen
+from river.classes import define, frozen
 from river.driver import CountedSink, Writer
 from river.io import deltas
 from river.io.sinks import ArrowSink, Collector, DividingSink, Later, TextSink
@@ -52,7 +52,7 @@ def column_sink(sink: Callable[[Items], None]) -> Callable[[Items], None]:
     target = sink.sink.sink
     if isinstance(target, TextSink):
         found = encoder(sink.type, target.format, target.entry)
-        return sink if found is None else ColumnSink(sink, _Lines(sink, found).made)
+        return sink if found is None else ColumnSink(sink, _Lines(sink, found, deque([found])).made)
     if isinstance(target, ArrowSink) and available():
         try:
             columns(sink.type)
@@ -83,16 +83,16 @@ def record_taker(type_: Type, sink: Sink) -> Callable[[Any], None]:
 
 @define(eq=False)
 class _Lines:
-    """What makes lines of rows for a sink of text. Encoders are used again when their lines are written."""
+    """What makes lines of rows for a sink of text. `free`: encoders whose lines have been written, to be used again."""
 
     sink: Writer
     encoder: Encoder
-    _free: deque[Encoder] = field(init=False, factory=deque["Encoder"])
+    free: deque[Encoder]
 
     def made(self, batch: Batch) -> Callable[[], None]:
         """Makes the lines; returns what writes them."""
         try:
-            encoder = self._free.pop()
+            encoder = self.free.pop()
         except IndexError:
             encoder = self.encoder.again()
         return partial(self._write, batch, encoder, encoder.encode(batch))
@@ -111,7 +111,7 @@ class _Lines:
         else:
             self.made(batch[:room])()
             to.skip(encoded.rows - room)
-        self._free.append(encoder)
+        self.free.append(encoder)
 
 
 def _arrow(sink: Writer, target: ArrowSink) -> Callable[[Batch], Callable[[], None]]:
