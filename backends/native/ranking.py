@@ -58,17 +58,17 @@ def ranked(rows: Batch, order: t.Type | None = None, workers: int = 1) -> Ranked
     count = len(rows)
     numbers = words(count)
     table = pointers(max(len(rows.addresses), 1))(*rows.addresses)
-    if workers == 1 or count < SEVERAL:
-        moved = code.function("arrow.rank", (_P, _I, _P), _I)(table, count, numbers)
-    else:
-        moved = _by_threads(code, table, count, numbers, workers)
+    moved = _put_in_order(code, table, count, numbers, workers if count >= SEVERAL else 1)
     if moved < 0:
         raise MemoryError(f"the order of {count} rows")
     return Ranked(rows, numbers if moved else None)
 
 
-def _by_threads(code: Code, table: Any, count: int, numbers: Any, workers: int) -> int:
-    """The same by the steps of `rank.rt`, each of which the threads do before the next: what `rank` returns."""
+def _put_in_order(code: Code, table: Any, count: int, numbers: Any, workers: int) -> int:
+    """The numbers of rows in order, by the steps of `rank.rt`, each of which the threads do before the next.
+
+    Returns 0 if they stood so, 1 if not, -1 if there is no memory.
+    """
     packing = code.function("arrow.rank_open", (_P, _I, _I), _P)(table, count, workers)
     if not packing:
         return -1

@@ -31,9 +31,9 @@ _ORDER: Final = Signature(("p64", "i64", "i64"), "i64")
 
 
 STEPS: Final = (
-    "rank", "by_pairs", "rank_open", "rank_pack", "rank_again", "rank_begin", "rank_deal", "rank_settle", "rank_close"
+    "by_pairs", "rank_open", "rank_pack", "rank_again", "rank_begin", "rank_deal", "rank_settle", "rank_close"
 )  # fmt: skip
-"""The functions of `rank.rt` that are called from Python: the whole, and its steps for several threads."""
+"""The functions of `rank.rt` that `ranking` calls."""
 
 
 def made(type_: t.Type) -> ModuleText:
