@@ -114,7 +114,7 @@ def alike(items: list[Any], **options: Any) -> None:
 @pytest.mark.slow
 @settings(max_examples=30)
 @given(
-    st.lists(ITEMS, max_size=3 * ROWS), st.sampled_from([1, 7, ROWS, 1000]), st.sampled_from(["on", "debug"])
+    st.lists(ITEMS, max_size=ROWS + 64), st.sampled_from([1, 7, ROWS, 1000]), st.sampled_from(["on", "debug"])
 )
 def test_forwarded_columns_and_keys_sought_ahead(items, batch, native):
     alike(items, workers=1, batch=batch, native=native)

@@ -239,6 +239,40 @@ def test_keyed_as_the_evaluator(key: str, keys: int, size: int, ticks: int) -> N
     agree(op, native.again(), changes(seeds.chance("native keyed", keys), KEYS[key], keys, size, ticks))
 
 
+HELD = """river 1;
+type K = {key};
+input d: list<K>;
+var $m: map<K, i64> = {{}};
+output o: {{gone: list<K>, all: list<K>}};
+operator held(d: list<K>; $m: map<K, i64>) -> (o: {{gone: list<K>, all: list<K>}}) {{
+  on d(x) {{
+    var gone: list<K> = [];
+    for k, n in $m {{ if n & 1 == 0 {{ push(gone, k); }} }}
+    for k in gone {{ delete($m, k); }}
+    for k in x {{ with e = $m[k] else 0 {{ e = e + 1; }} }}
+    emit o {{gone: gone, all: keys($m)}};
+  }}
+}}
+(o, $m) <- held(d, $m);
+"""
+
+
+@pytest.mark.parametrize("debug", [False, True])
+@pytest.mark.parametrize(("key", "make"), [("string", str), ("{a: {b: string}}", lambda text: ((text,),))])
+def test_keys_in_their_entries_stay_while_they_are_about(
+    key: str, make: Callable[[str], Any], debug: bool
+) -> None:
+    """Keys have gone from a map, others have come to their entries, and the firing still has the texts of those that went."""
+    graph = verify(parse(Source("held.river", HELD.format(key=key))), Library.of({}))
+    op: Any = graph.instances[0].operator
+    native = compile_native(op, debug=debug)
+    assert isinstance(native, NativeOperator)
+    chance = seeds.chance("native held", key)
+    texts = [f"{number:02}{'x' * (number % 30)}y" for number in range(90)]
+    rows = [tuple(make(chance.choice(texts)) for _ in range(chance.randrange(20))) for _ in range(150)]
+    agree(op, native, rows)
+
+
 BOUNDED = """river 1;
 type K = {key};
 input d: {{k: K, n: i64}};

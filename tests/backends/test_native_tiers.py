@@ -190,7 +190,12 @@ def test_what_runs_when_the_inputs_have_ended_is_made_quickly(monkeypatch: pytes
     make = shared.machine_code
 
     def made(text: str, level: int) -> bytes:
-        kinds = {"@places(": "rows", "@arrow.rank_open(": "order", "@encode(": "text", "@fire.item.0(": "operator"}
+        kinds = {
+            "@places(": "rows",
+            "@arrow.rank_open(": "order",
+            "@encode(": "text",
+            "@fire.item.0(": "operator",
+        }
         levels[next((kind for part, kind in kinds.items() if part in text), "")] = level
         return make(text, level)
 

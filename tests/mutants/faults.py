@@ -851,6 +851,14 @@ FRONTENDS: Final = (
         raises="UnicodeDecodeError",
     ),
     Mutant(
+        "keys-over-keys-that-went",
+        "an entry that is used again has its key where somebody still has a view of the key that it had",
+        "backends/native/runtime/map.rt",
+        "            p64(e + KEY)[0] = 1\n",
+        "            p64(e + KEY)[0] = 0\n",
+        "tests/backends/test_native_keyed.py::test_keys_in_their_entries_stay_while_they_are_about[string-str-False]",
+    ),
+    Mutant(
         "texts-grow-by-copies",
         "a text that is made of many pieces is copied for each",
         "backends/native/runtime/text.rt",

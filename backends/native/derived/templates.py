@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from backends.native.derived.keys import INTEGERS
-from backends.native.layout import KEY_AT, Keyed, entry_layout, entry_lines, is_text, size_align
+from backends.native.layout import KEY_AT, Keyed, entry_layout, entry_lines, is_text, size_align, text_room
 from backends.native.rtlang import Signature
 from river.classes import field, frozen
 from river.lang import types as t
@@ -49,6 +49,7 @@ def maps(type_: Keyed | t.Bag) -> Template:
         "ENTRY": entry,
         "BEHIND": max(behind, default=0),
         "KEY_TEXT": _first_text(key, 0),
+        "TEXT_ROOM": text_room(type_),
     }
     if isinstance(type_, t.OMap):
         return Template("omap.rt", "m", {"key_order": ("key_order", key)}, given)

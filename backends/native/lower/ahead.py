@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from backends.native.lower.firing import BatchWriter
     from backends.native.lower.values import Value
 
-ROWS: Final = 32
-"""How many rows are looked at: more than a processor has loads under way, few enough to stay near."""
+ROWS: Final = 128
+"""How many rows are looked at: many more than a processor has loads under way, so that it seldom has none; they stay near."""
 
 LARGE: Final = 16_384
 """Entries from which on it pays to fetch what searches read: if keys come equally often from 4,096, with skewed ones later."""

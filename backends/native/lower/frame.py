@@ -28,6 +28,7 @@ from backends.native.idioms import (
 )
 from backends.native.layout import (
     TEXT,
+    WITHIN,
     Unsupported,
     is_plain,
     is_text,
@@ -36,6 +37,7 @@ from backends.native.layout import (
     shares,
     size_align,
     starts,
+    text_room,
 )
 from backends.native.lower.values import TEMPORARY, Memory, Parts, Row, Scalar, Sent, Value
 from river.classes import define, field, frozen
@@ -451,8 +453,14 @@ class Frame:
         name, given = ("map_insert", f"ptr {at}") if sought is None else ("map_add", f"i64 {sought.hash}")
         name = self.module.map_function(name, type_)
         made = b.call("ptr", name, [f"ptr {arena}", f"ptr {map_}", given])
-        place = b.op(f"getelementptr inbounds i8, ptr {made}, i64 16")
-        self.keep(self.load(type_.key, at), place, arena)
+        place = key_of(b, made)
+        if room := text_room(type_):
+            within = b.op(f"getelementptr inbounds i8, ptr {made}, i64 {WITHIN}")
+            void(
+                b, "text_within", f"ptr {arena}", f"ptr {place}", f"ptr {at}", f"ptr {within}", f"i64 {room}"
+            )
+        else:
+            self.keep(self.load(type_.key, at), place, arena)
         return value_of(b, type_, made)
 
     def canonical(self, key: Value) -> str:
