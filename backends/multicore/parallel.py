@@ -42,7 +42,7 @@ FIRST: Final = 8
 is not."""
 
 LOOK: Final = 8
-"""Steps of which one is timed: to ask for the time of a thread takes microseconds."""
+"""Short steps of which one is timed: to ask for the time of a thread takes microseconds."""
 
 SLICE: Final = 4e-3
 """Seconds of work that are handed out at once, about: little enough that all workers end together, and results come soon."""
@@ -209,7 +209,7 @@ class Parallel(Operate, Divided):
     def _together(self, control: Control) -> Outcome:
         """A step as any other operator's: nothing is out of this worker's hands."""
         self._steps += 1
-        if self._steps % LOOK and self._fired:
+        if self._steps % LOOK and self._fired and self.cost < WORTH:
             return Operate.step(self, control)
         began, fired = time.thread_time(), self.machine.fired
         outcome = Operate.step(self, control)

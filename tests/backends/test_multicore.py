@@ -7,6 +7,7 @@ import itertools
 import threading
 import time
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from attrs import evolve
@@ -14,7 +15,7 @@ from attrs import evolve
 from backends.firing.queues import Queue
 from backends.locks import lock_each, one_lock
 from backends.multicore import BACKEND, assembly
-from backends.multicore.parallel import SLICE, Firings, Parallel
+from backends.multicore.parallel import SLICE, WORTH, Firings, Parallel
 from backends.multicore.plan import plan
 from backends.multicore.run import Engine
 from backends.multicore.scheduling.task import Outcome
@@ -696,6 +697,27 @@ def test_who_keeps_a_task_that_is_worth_handing_out_fires_on_a_batch_if_that_is_
         task._took(time.thread_time(), task._part)
         found.append(task.machine.batch)
     assert found[0] == task._part < found[1] < found[2] <= task._whole
+
+
+@pytest.mark.parametrize(("cost", "timed"), [(WORTH / 2, 1), (2 * WORTH, 8)])
+def test_of_short_steps_few_are_timed_and_all_that_may_be_worth_handing_out(
+    monkeypatch: pytest.MonkeyPatch, cost: float, timed: int
+):
+    """What a step takes says how soon the next one may be handed out: many items may have come meanwhile."""
+    pytest.importorskip("llvmlite")
+    program = graph(
+        "operator first(x: f32) -> (y: f32) { on x[pop 2](w) { emit y w[0]; } }",
+        "input xs: f32;", "output ys: f32;", "@Parallel(2) @Region(r, halo) (ys) <- first(xs);",
+    )  # fmt: skip
+    (task,) = Engine(BACKEND.plan(program, MACHINE, Options(workers=2)), {}, None)._operators
+    assert isinstance(task, Parallel)
+    counted: list[int] = []
+    monkeypatch.setattr(Parallel, "_took", lambda _, __, firings: counted.append(firings))
+    task._spent, task._fired, task.cost = 0.0, 1.0, cost
+    for _ in range(8):
+        task.ports[0].queue.put(Batch.of(t.F32, [0.0] * 200))
+        task.step(cast("Any", None))
+    assert len(counted) == timed
 
 
 @pytest.mark.parametrize(("limit", "goes"), [(100_000, [1937, 449, 1551]), (4000, [1937])])

@@ -3006,6 +3006,14 @@ BLOCKS: Final = (
         "tests/backends/test_scheduling_virtual.py::test_who_is_free_makes_what_comes_next_before_he_joins_those_that_share_an_operator[2]",
     ),
     Mutant(
+        "long-steps-not-timed",
+        "of eight steps one is timed, however long they are, so what is worth handing out is kept for a tenth of a second",
+        "backends/multicore/parallel.py",
+        "if self._steps % LOOK and self._fired and self.cost < WORTH:",
+        "if self._steps % LOOK and self._fired:",
+        "tests/backends/test_multicore.py::test_of_short_steps_few_are_timed_and_all_that_may_be_worth_handing_out[0.0003-8]",
+    ),
+    Mutant(
         "all-items-tried-at-once",
         "an operator that may take long is fired on all that is there before it is known what it takes",
         "backends/multicore/parallel.py",
