@@ -9,6 +9,7 @@ import threading
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from backends.multicore.processors import own
 from backends.multicore.scheduling.scheduler import CALLER, READER
 from backends.multicore.scheduling.task import Divided, Outcome
 
@@ -106,7 +107,8 @@ class Dispatcher:
             self.scheduler.stepped(task, outcome, now - began, now, empty=empty)
             self.obey()
         began, before = now, now if clock is None else clock()
-        task.work(detached, ticket, self)
+        with own(who, self.scheduler.workers):
+            task.work(detached, ticket, self)
         now = perf_counter()
         spent = (now if clock is None else clock()) - before
         with self.lock:

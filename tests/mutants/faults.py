@@ -3006,6 +3006,14 @@ BLOCKS: Final = (
         "tests/backends/test_scheduling_virtual.py::test_who_is_free_makes_what_comes_next_before_he_joins_those_that_share_an_operator[2]",
     ),
     Mutant(
+        "kept-for-ever",
+        "a worker that had a processor of its own stays there, as do all threads that it begins",
+        "backends/multicore/processors.py",
+        "        _keep(all_)\n",
+        "        pass\n",
+        "tests/backends/test_processors.py::test_a_worker_has_the_processor_of_its_number_and_may_then_be_on_any[1-5]",
+    ),
+    Mutant(
         "long-steps-not-timed",
         "of eight steps one is timed, however long they are, so what is worth handing out is kept for a tenth of a second",
         "backends/multicore/parallel.py",
