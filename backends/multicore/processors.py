@@ -1,9 +1,10 @@
-"""A processor of its own for each worker, while several share an operator.
+"""A processor of its own for each worker, while several share an operator and the reader is a thread more.
 
 The system wakes a thread where it was last, or where the one that wakes it is, and looks only now and then whether another
-processor is idle: of two workers with milliseconds of work each, one waited for the other for a tenth of the time. So while a
-worker is at what it has taken out of a task, it stays on one processor, in the order of workers. At all other times
-it may be on any, and so may all threads that it begins.
+processor is idle: of a reader and two workers, two were on one processor for a fifth of the time, with the other one idle. So
+while a worker is at what it has taken out of a task, it stays on one processor, in the order of workers. At all other times it
+may be on any, and so may all threads that it begins. Where workers read, too, they are as many threads as processors, and
+the system sees to it.
 """
 
 from __future__ import annotations

@@ -10,6 +10,8 @@ import pytest
 
 import river
 from backends.multicore import dispatch, parallel, processors
+from backends.multicore.scheduling.ready import LastFirst
+from backends.multicore.scheduling.scheduler import Scheduler
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -76,9 +78,16 @@ def test_who_shares_an_operator_asks_for_a_processor(monkeypatch: pytest.MonkeyP
     )
     numbers = list(range(5000))
     for workers in (1, 2):
-        ran = found.run({"xs": numbers}, backend="multicore", workers=workers, batch=100)["ys"][
+        ran = found.run({"xs": numbers}, backend="multicore", workers=workers, batch=100, bound=100)["ys"][
             "value"
         ].to_pylist()
         assert ran == [2 * each for each in numbers]
     assert asked
     assert {workers for _, workers in asked} == {2}
+
+
+def test_the_reader_is_a_thread_more_until_it_has_read_all() -> None:
+    found = Scheduler((), (), LastFirst([]), workers=2, cores=2, batch=1)
+    assert found.read_apart
+    found.end()
+    assert not found.read_apart
