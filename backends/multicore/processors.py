@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def own(worker: int, workers: int) -> Generator[None]:
-    """Keeps this thread, which is a worker of so many, on the processor of that number.
+    """Meanwhile this thread, which is that worker of so many, stays on the processor of the same number.
 
     Only where there are as many workers as processors that the thread may be on: elsewhere the system knows better. The
     reader, whose number is negative, goes where there is room.

@@ -183,7 +183,7 @@ WITHIN: Final = 40
 def text_room(type_: Keyed | t.Bag) -> int:
     """For how many bytes of its key, which is a text, an entry of a map has room; 0 where it has none.
 
-    Then an entry is all in one line of the caches, with a key of usual length: two less to be fetched.
+    Then all of an entry is in one line of the caches, a key that is not longer included: one fetch, not two or three.
     """
     if not isinstance(type_, t.Map) or not _only_text(type_.key):
         return 0

@@ -609,14 +609,20 @@ def test_batches_of_what_ticks_make_are_as_long_as_of_what_comes_in(push: int, p
     assert BACKEND.plan(program, MACHINE, Options()).batch // BATCH == longer
 
 
-def test_who_sends_much_for_each_window_handles_as_many_windows_at_once_as_fit_into_a_batch():
+def handed_out(operator: str, type_: str = "f32", **options: Any) -> Parallel:
+    """The task of an operator `first` on windows of its input, which two workers share. `operator`: its text behind its name."""
     pytest.importorskip("llvmlite")
     program = graph(
-        "operator spread(x: f32) -> (y[push 8]: f32) { on x[pop 8](w) { for v in w { emit y v; } } }",
-        "input xs: f32;", "output ys: f32;", "@Parallel(2) @Region(r, halo) (ys) <- spread(xs);",
+        f"operator first{operator}",
+        f"input xs: {type_};", f"output ys: {type_};", "@Parallel(2) @Region(r, halo) (ys) <- first(xs);",
     )  # fmt: skip
-    (task,) = Engine(BACKEND.plan(program, MACHINE, Options(workers=2)), {}, None)._operators
+    (task,) = Engine(BACKEND.plan(program, MACHINE, Options(workers=2, **options)), {}, None)._operators
     assert isinstance(task, Parallel)
+    return task
+
+
+def test_who_sends_much_for_each_window_handles_as_many_windows_at_once_as_fit_into_a_batch():
+    task = handed_out("(x: f32) -> (y[push 8]: f32) { on x[pop 8](w) { for v in w { emit y v; } } }")
     task._spent, task._fired = SLICE, float(task._part)
     task._took(time.thread_time() - SLICE, task._part)
     assert task.machine.batch == task._whole == 8 * task._part
@@ -673,24 +679,14 @@ def test_a_batch_has_whole_windows(rate, options, batch):
 def test_workers_are_handed_firings_on_as_many_narrow_items_as_a_batch_or_two_have(
     type_, rate, options, most
 ):
-    pytest.importorskip("llvmlite")
-    program = graph(
-        f"operator first(x: {type_}) -> (y: {type_}) {{ on x[{rate}](w) {{ emit y w[0]; }} }}",
-        f"input xs: {type_};", f"output ys: {type_};", "@Parallel(2) @Region(r, halo) (ys) <- first(xs);",
-    )  # fmt: skip
-    (task,) = Engine(BACKEND.plan(program, MACHINE, Options(workers=2, **options)), {}, None)._operators
-    assert isinstance(task, Parallel)
+    task = handed_out(
+        f"(x: {type_}) -> (y: {type_}) {{ on x[{rate}](w) {{ emit y w[0]; }} }}", type_, **options
+    )
     assert task._part == most
 
 
 def test_who_keeps_a_task_that_is_worth_handing_out_fires_on_a_batch_if_that_is_soon_done():
-    pytest.importorskip("llvmlite")
-    program = graph(
-        "operator first(x: f32) -> (y: f32) { on x[pop 64](w) { emit y w[0]; } }",
-        "input xs: f32;", "output ys: f32;", "@Parallel(2) @Region(r, halo) (ys) <- first(xs);",
-    )  # fmt: skip
-    (task,) = Engine(BACKEND.plan(program, MACHINE, Options(workers=2)), {}, None)._operators
-    assert isinstance(task, Parallel)
+    task = handed_out("(x: f32) -> (y: f32) { on x[pop 64](w) { emit y w[0]; } }")
     found = []
     for seconds in (1.2 * SLICE, 0.2 * SLICE, 0.05 * SLICE):
         task._spent, task._fired = seconds, float(task._part)
@@ -704,13 +700,7 @@ def test_of_short_steps_few_are_timed_and_all_that_may_be_worth_handing_out(
     monkeypatch: pytest.MonkeyPatch, cost: float, timed: int
 ):
     """What a step takes says how soon the next one may be handed out: many items may have come meanwhile."""
-    pytest.importorskip("llvmlite")
-    program = graph(
-        "operator first(x: f32) -> (y: f32) { on x[pop 2](w) { emit y w[0]; } }",
-        "input xs: f32;", "output ys: f32;", "@Parallel(2) @Region(r, halo) (ys) <- first(xs);",
-    )  # fmt: skip
-    (task,) = Engine(BACKEND.plan(program, MACHINE, Options(workers=2)), {}, None)._operators
-    assert isinstance(task, Parallel)
+    task = handed_out("(x: f32) -> (y: f32) { on x[pop 2](w) { emit y w[0]; } }")
     counted: list[int] = []
     monkeypatch.setattr(Parallel, "_took", lambda _, __, firings: counted.append(firings))
     task._spent, task._fired, task.cost = 0.0, 1.0, cost
@@ -722,13 +712,7 @@ def test_of_short_steps_few_are_timed_and_all_that_may_be_worth_handing_out(
 
 @pytest.mark.parametrize(("limit", "goes"), [(100_000, [1937, 449, 1551]), (4000, [1937])])
 def test_few_windows_over_the_end_of_a_batch_go_with_those_behind_them(limit: int, goes: list[int]):
-    pytest.importorskip("llvmlite")
-    program = graph(
-        "operator first(x: f32) -> (y: f32) { on x[peek 64, pop 1](w) { emit y w[0]; } }",
-        "input xs: f32;", "output ys: f32;", "@Parallel(2) @Region(r, halo) (ys) <- first(xs);",
-    )  # fmt: skip
-    (task,) = Engine(BACKEND.plan(program, MACHINE, Options(workers=2)), {}, None)._operators
-    assert isinstance(task, Parallel)
+    task = handed_out("(x: f32) -> (y: f32) { on x[peek 64, pop 1](w) { emit y w[0]; } }")
     for _ in range(2):
         task.ports[0].queue.put(Batch.of(t.F32, [0.0] * 2000))
     task._spent, task._fired = SLICE, float(limit)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from backends.native.lower.values import Value
 
 ROWS: Final = 128
-"""How many rows are looked at: many more than a processor has loads under way, so that it seldom has none; they stay near."""
+"""How many rows are looked at: many more than a processor has loads under way, since for the first of them it has to wait."""
 
 LARGE: Final = 16_384
 """Entries from which on it pays to fetch what searches read: if keys come equally often from 4,096, with skewed ones later."""
