@@ -16,6 +16,7 @@ from backends.multicore.partial import Blocks
 from backends.multicore.regions import Region
 from backends.multicore.scheduling.ready import ready
 from backends.multicore.scheduling.task import CoreSet, Lock
+from backends.multicore.tables import ReadTable
 from backends.multicore.tasks import Deliver, Operate
 from backends.multicore.variables import Store, Variables
 from backends.native.egress.sinks import column_sink
@@ -45,7 +46,7 @@ SHORT: Final = 8
 
 @frozen(eq=False)
 class Assembly:
-    """The parts. `tasks`: the `operators` in the order of the graph's instances, a task for each output, the `blocks`, `parsing`.
+    """The parts. `tasks`: the `operators` in the order of the graph's instances, a task for each output, the `blocks`, `reading`.
 
     `order`: of the tasks, in the direction of the data. `entries`: where the inputs go in.
     """
@@ -57,7 +58,7 @@ class Assembly:
     order: Sequence[int]
     entries: Mapping[str, Out]
     blocks: Sequence[Blocks]
-    parsing: Sequence[Parsing]
+    reading: Sequence[Parsing | ReadTable]
 
 
 def assemble(
@@ -138,20 +139,19 @@ def assemble(
         Blocks(len(operators) + len(places) + i, each, plan, compiled, operators, entries, deadline)
         for i, each in enumerate(partials)
     ]
-    parsing = [
-        Parsing(len(operators) + len(places) + len(blocks), name, plan, entries[name])
-        for name in graph.inputs
-        if len(graph.inputs) == 1
-        and plan.readers(name) > 1
-        and compiled.wanted
-        and plan.options.keeper is None
-    ]
-    tasks = [*operators, *map(deliver, places), *blocks, *parsing]
+    first, reading = len(operators) + len(places) + len(blocks), list[Parsing | ReadTable]()
+    if len(graph.inputs) == 1 and compiled.wanted and plan.options.keeper is None:
+        (name,) = graph.inputs
+        if plan.readers(name) > 1:
+            reading = [
+                make(first + i, name, plan, entries[name]) for i, make in enumerate((Parsing, ReadTable))
+            ]
+    tasks = [*operators, *map(deliver, places), *blocks, *reading]
     order = [node.component for node in plan.nodes] + [len(plan.nodes)] * len(places)
     order += [plan.nodes[each.members[0]].component for each in partials]
-    order += [-1 for _ in parsing]
+    order += [-1 for _ in reading]
     place(plan, tasks, order, queues)
-    return Assembly(store, queues, operators, tasks, order, entries, blocks, parsing)
+    return Assembly(store, queues, operators, tasks, order, entries, blocks, reading)
 
 
 def place(plan: Plan, tasks: Sequence[Task], order: Sequence[int], queues: Mapping[str, Queue]) -> None:
@@ -167,7 +167,7 @@ def place(plan: Plan, tasks: Sequence[Task], order: Sequence[int], queues: Mappi
         match task:
             case Blocks():
                 index = task.partial.members[0]
-            case Parsing():
+            case Parsing() | ReadTable():
                 end = plan.graph.queues[task.name].consumer
                 index = None if end is None else end.instance
             case _:

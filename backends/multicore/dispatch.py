@@ -6,11 +6,9 @@ What is decided is decided in `scheduling`; here threads report what happened, w
 from __future__ import annotations
 
 import threading
-from contextlib import nullcontext
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from backends.multicore.processors import own
 from backends.multicore.scheduling.scheduler import CALLER, READER
 from backends.multicore.scheduling.task import Divided, Outcome
 
@@ -108,8 +106,7 @@ class Dispatcher:
             self.scheduler.stepped(task, outcome, now - began, now, empty=empty)
             self.obey()
         began, before = now, now if clock is None else clock()
-        with own(who, self.scheduler.workers) if self.scheduler.read_apart else nullcontext():
-            task.work(detached, ticket, self)
+        task.work(detached, ticket, self)
         now = perf_counter()
         spent = (now if clock is None else clock()) - before
         with self.lock:

@@ -99,7 +99,7 @@ def _opened(
     behind, helpers = source.source, plan.readers(name) - 1
     if behind.rows is not None:
         reader = open_native(behind.rows, plan.batch, used(plan.graph, name))
-        return source if reader is None else _counted(source, _all(reader, behind.bytes, helpers, spare))
+        return source if reader is None else counted(source, _all(reader, behind.bytes, helpers, spare))
     wanted = used(plan.graph, name)
     reader = open_native(behind, plan.batch, wanted)
     if reader is not None:
@@ -115,10 +115,10 @@ def _opened(
             if anchors.places:
                 anchors.items, place, lines, given = anchors.places[-1]
                 reader.begin(place, lines, given)
-            return _counted(source, _parsed(reader, helpers, spare, anchors), anchors)
+            return counted(source, _parsed(reader, helpers, spare, anchors), anchors)
         if anchors is not None:
             anchors.places.clear()
-        return _counted(source, _parsed(reader, helpers, spare, None))
+        return counted(source, _parsed(reader, helpers, spare, None))
     if anchors is not None:
         anchors.places.clear()
     from river.io.columnar import Tables  # an input of lines does without
@@ -127,7 +127,7 @@ def _opened(
     if isinstance(tables, Tables):
         from backends.native.ingest.tables import converted
 
-        return _counted(source, converted(behind, tables, plan.batch))
+        return counted(source, converted(behind, tables, plan.batch))
     if behind.members is not None:
         from backends.native.ingest.several import in_columns, one_by_one
 
@@ -139,7 +139,7 @@ def _opened(
         def parsed(reader: Reader) -> Iterator[Rows]:
             return _parsed(reader, helpers, spare, None)
 
-        return _counted(source, one_by_one(behind, plan.batch, wanted, parsed))
+        return counted(source, one_by_one(behind, plan.batch, wanted, parsed))
     return source
 
 
@@ -151,9 +151,10 @@ def _all(reader: Reader, size: int, helpers: int, spare: Callable[[], int]) -> I
     yield listed(reader.form.type, rows, reader.parser.live, lambda: int(reader.expected * size * MORE))
 
 
-def _counted(
+def counted(
     source: Reading, batches: Iterator[Items | Rows], anchors: Anchors | None = None
 ) -> Iterator[Items | Rows]:
+    """The same batches, whose rows are counted as they come."""
     for batch in batches:
         source.count(len(batch))
         if anchors is not None:

@@ -11,7 +11,6 @@ Paper: Auto-parallelizing §3 (sources inside of regions); Ordered multicore (se
 from __future__ import annotations
 
 from collections import deque
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from backends.multicore.inputs import used
@@ -92,12 +91,11 @@ class Parsing(Divided):
         if not (isinstance(source, Reading) and isinstance(source.source, ItemSource)):
             return False
         behind = source.source
+        if behind.rows is not None or behind.file is None or behind.file.packed:
+            return False
         if (
-            behind.rows is not None
-            or behind.file is None
-            or behind.file.packed
-            or not self._pays(behind.file.path)
-        ):
+            self._plan.choices.gate != "open" and behind.bytes <= BLOCK
+        ):  # nobody else would have a block to read
             return False
         from backends.native.ingest import open_native
 
@@ -114,13 +112,6 @@ class Parsing(Divided):
         )
         self._entry.queue.producer = self.index
         return True
-
-    def _pays(self, path: str) -> bool:
-        """Whether a file has more than one block, so that others can read, too."""
-        try:
-            return self._plan.choices.gate == "open" or Path(path).stat().st_size > BLOCK
-        except OSError:  # who reads it tells
-            return False
 
     def shut(self) -> None:
         """Lets the file go."""

@@ -129,7 +129,7 @@ class Engine:
         parts = assemble(plan, self._compiled, sinks, self._deadline, report, self._poll)
         self._operators = parts.operators
         self._store = parts.store
-        self._blocks, self._parsing = parts.blocks, parts.parsing
+        self._blocks, self._reading = parts.blocks, parts.reading
         clock = thread_time if plan.options.alone else None
         self._meter = Meter(plan.graph, parts.tasks, parts.order, parts.queues, self._compiled, clock)
         cores = here().cores
@@ -160,7 +160,7 @@ class Engine:
         with seldom():
             others = {each.partial.input for each in self._blocks if self._opened(each, sources)}
             if not others:
-                others = {each.name for each in self._parsing if each.open(sources, self._failures.partly)}
+                others = {each.name for each in self._reading if each.open(sources, self._failures.partly)}
         with dispatcher.lock:
             self._scheduler.start(perf_counter())
         reader = threading.Thread(
@@ -181,7 +181,7 @@ class Engine:
             for thread in threads:
                 if thread.ident is not None:
                     thread.join(max(0.0, deadline - time.monotonic()))
-            for each in (*self._blocks, *self._parsing):
+            for each in (*self._blocks, *self._reading):
                 each.shut()
             if not any(thread.is_alive() for thread in threads):
                 for task in self._operators:

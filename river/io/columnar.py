@@ -71,11 +71,13 @@ class Tables(Iterator[Batch]):
     """Batches of items of Arrow data. Who has a better use for record batches takes `parts` instead.
 
     `parts`: of at most so many rows; taken once, and before any batch. `decoders`: what threads read them by, if they do.
+    `at_hand`: how many bytes they are, where whoever asks for the next ones waits for nobody; else 0.
     """
 
     def __init__(self, parts: Callable[[int], Iterator[TablePart]], size: int) -> None:
         self.parts = parts
         self.decoders: Sequence[_Decoder] = ()
+        self.at_hand = 0
         self._mine = parts(size)
 
     def end(self) -> None:
@@ -351,7 +353,19 @@ def in_memory(data: Any, type_: Type, origin: Origin, size: int) -> Tables | Non
     """Items of Arrow data, of a frame that offers it, or of a list of these; None if `data` is none of them."""
     with _readable(origin):
         reader = _reader(data, origin)
-    return None if reader is None else read(reader.schema, lambda _: reader, type_, origin, size)
+    if reader is None:
+        return None
+    found = read(reader.schema, lambda _: reader, type_, origin, size)
+    found.at_hand = _at_hand(data)
+    return found
+
+
+def _at_hand(data: Any) -> int:
+    """How many bytes the rows have; 0 where they may have to be waited for."""
+    if isinstance(data, list | tuple):
+        sizes = [_at_hand(part) for part in cast("Sequence[object]", data)]
+        return sum(sizes) if all(sizes) else 0
+    return data.nbytes if isinstance(data, arrow().Table | arrow().RecordBatch) else 0
 
 
 def is_arrow(data: object) -> bool:

@@ -211,6 +211,8 @@ def _from_path(path: str, wanted: _Wanted) -> ItemSource:
     source.on_close(file.close)
     if kind == "parquet":
         source.on_close(cast("Tables", source.batches).end)  # before the file is closed
+    elif regular and kind not in STREAMED:
+        cast("Tables", source.batches).at_hand = _bytes(path)
     return source
 
 

@@ -197,7 +197,7 @@ def test_rows_that_are_parsed_before_a_bad_one_in_front_of_them_are_not_sent(
     tmp_path: Path, counts: Compiled
 ) -> None:
     plan, reading, read = parts(counts, written(tmp_path / "requests.csv", {0: "x"}))
-    (task,) = assemble(plan, compiled(plan), {}, None, None, lambda: None).parsing
+    task, _ = assemble(plan, compiled(plan), {}, None, None, lambda: None).reading
     worker = Worker()
     assert task.open({"requests": reading}, {})
     taken = []

@@ -155,11 +155,6 @@ class Scheduler:
         """Whether more is to be read."""
         return not (self.stopped or self.failed)
 
-    @property
-    def read_apart(self) -> bool:
-        """Whether the reader still reads: one thread more than workers."""
-        return self.reader is not ReaderState.ENDED
-
     def spare(self) -> int:
         """How many workers have nothing to do, one not counted whose processor the reader has."""
         return self.workers - self.running - 1
