@@ -17,30 +17,23 @@ from __future__ import annotations
 from collections import deque
 from itertools import product
 from pathlib import Path
-from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
-from backends.firing.instance import Setting
-from backends.firing.machine import make
-from backends.firing.queues import UNBOUNDED, Queue
-from backends.firing.wiring import inputs_of, outputs_of
+from backends.multicore.copies import Copy, Reduced, leaving
 from backends.multicore.inputs import used
 from backends.multicore.ordering.reorder import Wait
 from backends.multicore.ordering.worklist import Worklist
 from backends.multicore.scheduling.task import Divided, Outcome
 from river.aside import Aside
-from river.classes import define, field
 from river.diagnostics import Rejected
 from river.driver import Reading
 from river.il.combine import start
 from river.io.batches import ItemSource
-from river.lang.evaluate import Trap
 from river.lang.values import END
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from backends.firing.machine import Machine
     from backends.firing.ports import Out
     from backends.multicore.compiled import NativeCode
     from backends.multicore.plan import Plan
@@ -49,11 +42,12 @@ if TYPE_CHECKING:
     from backends.native.batch import Batch
     from backends.native.combine import NativeCombine
     from backends.native.deadline import Deadline
-    from backends.native.ingest import Parsed, Reader, RecordBlock
+    from backends.native.ingest import Reader, RecordBlock
     from backends.native.operator import NativeOperator, NativeVariable
     from river.backend import Sources
     from river.il.combine import Combine
     from river.il.partial import Partial
+    from river.lang.evaluate import Trap
 
 BLOCK: Final = 1 << 22
 """Bytes of a block."""
@@ -63,116 +57,6 @@ AHEAD: Final = 4
 
 LOOK: Final = 0.05
 """Seconds between two looks of the caller while variables are combined."""
-
-LARGE: Final = 1 << 29
-"""Bytes of all copies' variables from which on it matters whether they grow with every item."""
-
-GROWTH: Final = 16
-"""Bytes of them for each item that has been reduced, if so: an entry has a hundred."""
-
-FIRINGS: Final = 1 << 20
-"""Items of a block that are fired on at once, at most."""
-
-
-@define
-class BlockWork:
-    """What a copy of an operator has done on a block: firings, items left out, and how long it took.
-
-    `index`: of the instance. Units: seconds.
-    """
-
-    index: int
-    fired: int
-    seconds: float
-    skipped: list[Trap]
-
-
-@define
-class Reduced:
-    """What came of a block. `parsed`: of which the rows are counted, and refused, in the order of the file.
-
-    `sent`: by queue; `trapped`: the instance that trapped, before which all others have fired; `end`: there are no more blocks.
-    """
-
-    parsed: Parsed | None = None
-    rows: int = 0
-    works: list[BlockWork] = field(factory=list[BlockWork])
-    sent: list[tuple[int, Batch]] = field(factory=list[tuple[int, "Batch"]])
-    trapped: tuple[int, Trap] | None = None
-    refused: Rejected | None = None
-    end: bool = False
-
-
-class Copy:
-    """A copy of the operators, with queues of its own between them. One thread at a time uses it.
-
-    `reduced`: how many items its reducers have taken.
-    """
-
-    def __init__(
-        self, partial: Partial, plan: Plan, natives: Mapping[int, NativeOperator], *, report: bool
-    ) -> None:
-        graph = plan.graph
-        self.natives = natives
-        self.reduced = 0
-        self._skipped: list[Trap] = []
-        names = [partial.input, *(out for i in partial.maps for out in graph.instances[i].outs)]
-        queues = {name: Queue(name, UNBOUNDED, None, 0) for name in names}
-        self._entry = queues[partial.input]
-        self._leaving = [queues[name] for name in leaving(partial, plan)]
-
-        def machine(index: int) -> tuple[int, Machine]:
-            instance, native = graph.instances[index], natives[index]
-            ports = inputs_of(instance, graph, queues, (), columns=True)
-            outs = outputs_of(instance, queues, ())
-            tell = self._skipped.append if report else None
-            setting = Setting(instance.operator, ports, outs, [], FIRINGS, tell, native.deadline)
-            return index, make(setting, native)
-
-        self._maps = [machine(index) for index in partial.maps]
-        self._reducers = [machine(index) for index in partial.reducers]
-
-    def stop(self) -> None:
-        """Ends a firing that is under way."""
-        for native in self.natives.values():
-            native.stop()
-
-    def fire(self, batches: Sequence[Batch], *, reduce: bool) -> Reduced:
-        """Fires operators on rows, one after the other, up to a trap: all of them, or but the reducers."""
-        found = Reduced(rows=sum(map(len, batches)))
-        for batch in batches:
-            self._entry.put(batch)
-        for index, machine in (*self._maps, *(self._reducers if reduce else ())):
-            began, fired = perf_counter(), machine.fired
-            try:
-                while machine.fire():
-                    pass
-            except Trap as trap:
-                found.trapped = index, trap
-            machine.drain()
-            skipped, self._skipped[:] = self._skipped[:], []
-            fired = machine.fired - fired
-            self.reduced += 0 if machine.outs else fired
-            found.works.append(BlockWork(index, fired, perf_counter() - began, skipped))
-            if found.trapped is not None:
-                break
-        for number, queue in enumerate(self._leaving):
-            while (chunk := queue.take()) is not None:
-                batch = cast("Batch", chunk)
-                found.sent.append((number, batch))
-                queue.took(len(batch))
-                queue.lighter(batch.weight)
-        return found
-
-    def grows(self, copies: int) -> bool:
-        """Whether its variables, and those of so many copies, are large and have grown with every item."""
-        sizes = (v.memory for i, _ in self._reducers for v in self.natives[i].variables)
-        return (size := sum(sizes)) * copies > LARGE and size > GROWTH * self.reduced
-
-
-def leaving(partial: Partial, plan: Plan) -> tuple[str, ...]:
-    """The queues by which items may leave copies: to others, and to the reducers' own tasks."""
-    return (*partial.exits, *(plan.graph.instances[i].ins[0] for i in partial.reducers))
 
 
 class Blocks(Divided):
@@ -425,15 +309,18 @@ class Blocks(Divided):
     def _reduced(self, copy: Copy, found: RecordBlock | Batch) -> Reduced:
         """What comes of a block, or of rows that have been read."""
         from backends.native.ingest import RecordBlock
-        from backends.native.ingest.delivery import until_error
+        from backends.native.ingest.parse import until_error
 
+        reduce = self._reduces
         if not isinstance(found, RecordBlock):
-            return copy.fire([found], reduce=self._reduces)
-        parsed = found.parse()
-        segments = until_error(parsed.segments) if found.reader.file.refusals.stops else parsed.segments
-        rows = [segment.batch for segment in segments if segment.batch.rows]
-        reduced = copy.fire(rows, reduce=self._reduces)
-        reduced.parsed = parsed
+            return copy.fire([found], reduce=reduce)
+        reduced = copy.reduce_block(found) if reduce else None
+        if reduced is None:
+            parsed = found.parse()
+            segments = until_error(parsed.segments) if found.reader.file.refusals.stops else parsed.segments
+            rows = [segment.batch for segment in segments if segment.batch.rows]
+            reduced = copy.fire(rows, reduce=reduce)
+            reduced.parsed = parsed
         if not self._grown and copy.grows(self._degree):
             self._grown = True
             for i in self.partial.reducers:

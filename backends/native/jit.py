@@ -134,6 +134,16 @@ class Code:
         made = _callable(self.addresses[name], own, result, short)
         return made if self.tier is None else self.tier.function(name, made, own, result, short=short)
 
+    def entry(self, name: str) -> int:
+        """Where a function lies, for machine code that calls it: that of the better code, once it is there."""
+        better = None if self.tier is None else self.tier.better
+        return (self if better is None else better).addresses[name]
+
+    def ran(self, seconds: float) -> None:
+        """Machine code has called functions of it for so long: who improves code has to know (`tiers`)."""
+        if self.tier is not None:
+            self.tier.seconds += seconds
+
 
 @cache
 def _callable(address: int, params: tuple[Any, ...], result: Any, short: bool) -> Callable[..., Any]:

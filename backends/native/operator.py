@@ -404,6 +404,16 @@ class NativeOperator:
             if out.push:
                 block.expect(min(firings * out.push, limit))
 
+    @property
+    def watched(self) -> bool:
+        """Whether somebody has to see each call of `fire`: a deadline, code for debugging, patterns that may not be readable."""
+        return self.debug or self.deadline is not None or self.patterns is not None
+
+    def entry(self, name: str) -> tuple[int, int]:
+        """For machine code that fires a handler, of an operator that is not `watched`: the function, and what it gets first."""
+        self._limit.value = UNLIMITED
+        return self.code.entry(f"fire.{name}"), self._context.address
+
     def fire(self, name: str, columns: Sequence[int], start: int, end: int, limit: int = UNLIMITED) -> Fired:
         """Fires a handler on rows `start` to `end` - 1 of columns, given by their addresses.
 

@@ -20,6 +20,7 @@ pytest.importorskip("llvmlite")
 
 import river
 from backends.multicore import BACKEND
+from backends.multicore import copies as copies_
 from backends.multicore import partial as blocks
 from backends.native import combine
 from backends.native.jit import host
@@ -248,8 +249,8 @@ def test_reducers_get_what_copies_do_not_reduce(
     tmp_path: Path, counts: Compiled, copies: list[int], monkeypatch: pytest.MonkeyPatch, why: str
 ) -> None:
     if why == "large":  # once they have reduced a block
-        monkeypatch.setattr(blocks, "LARGE", -1)
-        monkeypatch.setattr(blocks, "GROWTH", 0)
+        monkeypatch.setattr(copies_, "LARGE", -1)
+        monkeypatch.setattr(copies_, "GROWTH", 0)
     else:
         monkeypatch.setattr(combine, "compile_combine", lambda *_, **_given: None)
     path = written(tmp_path / "rows.csv", many(200), {})

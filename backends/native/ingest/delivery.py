@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backends.native.batch import Batch
-from backends.native.ingest.parse import Segment
+from backends.native.ingest.parse import Segment, until_error
 from river.classes import define, evolve, field
 
 if TYPE_CHECKING:
@@ -104,13 +104,3 @@ class Delivery:
 
     def _passed(self, batch: Batch) -> Batch:
         return batch if self._waiting is None else self._waiting.push(batch)
-
-
-def until_error(segments: Sequence[Segment]) -> Sequence[Segment]:
-    """What comes before the first error, and that."""
-    for number, segment in enumerate(segments):
-        if segment.errors:
-            position, _ = segment.errors[0]
-            last = evolve(segment, batch=segment.batch[:position], errors=segment.errors[:1])
-            return [*segments[:number], last]
-    return segments

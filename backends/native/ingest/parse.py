@@ -5,12 +5,12 @@ from __future__ import annotations
 import ctypes
 from bisect import bisect_left, bisect_right
 from itertools import compress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from backends.native import pages
 from backends.native.batch import Batch
 from backends.native.ingest.memory import address
-from river.classes import define, field, frozen
+from river.classes import define, evolve, field, frozen
 from river.io import delimited
 from river.lang import types as t
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from backends.native.ingest.code import Parser
     from backends.native.ingest.form import Form
     from backends.native.ingest.memory import Lease
+    from backends.native.strips import Halt, StripLoop
     from river.io.batches import RowReader
     from river.io.errors import RowError
 
@@ -44,6 +45,16 @@ class Segment:
 
     batch: Batch
     errors: tuple[tuple[int, RowError], ...] = ()
+
+
+def until_error(segments: Sequence[Segment]) -> Sequence[Segment]:
+    """What comes before the first error, and that."""
+    for number, segment in enumerate(segments):
+        if segment.errors:
+            position, _ = segment.errors[0]
+            last = evolve(segment, batch=segment.batch[:position], errors=segment.errors[:1])
+            return [*segments[:number], last]
+    return segments
 
 
 def words(parser: Parser, data: bytearray, start: int, stop: int) -> Any:
@@ -133,6 +144,39 @@ class GivenColumns:
         return list(found.addresses)
 
 
+class Strips(Protocol):
+    """Who fires on rows as soon as they are parsed: on the first `columns`, of so many rows as there is `room` for."""
+
+    columns: Sequence[int]
+    room: int
+    loop: StripLoop
+
+    def finish(self, halt: Halt, rows: int) -> None:
+        """Fires on the rest of a strip of so many rows, of which the loop did not fire on all. Raises: Trap."""
+        ...
+
+    def fire(self, batch: Batch) -> None:
+        """Fires on rows of which some were left to the general reader. Raises: Trap."""
+        ...
+
+
+def columns(parser: Parser, given: GivenColumns | None, lease: Lease, room: int) -> list[int]:
+    """Columns for so many rows, for as long as `lease` is held; what nobody reads is zero."""
+    used = parser.live
+    known = iter(() if given is None else given.columns(room, lease))
+    spaces = [-(-size * room // _ALIGNED) * _ALIGNED for size in parser.sizes]
+    at = address(lease.take(sum(compress(spaces, used)) + _ALIGNED))
+    zeros = 0
+    if not all(used):
+        lease.others.append(nothing := pages.zeros(max(spaces)))
+        zeros = address(nothing)
+    addresses: list[int] = []
+    for space, wanted, stated in zip(spaces, used, parser.stated, strict=True):
+        addresses.append(next(known) if stated else at if wanted else zeros)
+        at += space if wanted else 0
+    return addresses
+
+
 @define(eq=False)
 class Parse:
     """One block while it is parsed. `expected`: rows per byte; `follow`: see `Reader`.
@@ -155,28 +199,41 @@ class Parse:
     segments: list[Segment] = field(factory=list[Segment])
     rows: int = 0
     bad: int = 0
+    _doubts: Any = field(factory=ctypes.c_int64 * (4 * _DOUBTS), init=False)
 
-    def run(self, *, header: bool = False) -> int:
-        """Fills `segments`; how many lines there are. `header`: the first record is none of the rows."""
+    def run(self, *, header: bool = False, strips: Strips | None = None) -> int:
+        """Parses it; how many lines there are. `header`: the first record is none of the rows.
+
+        Rows go to `segments`. With `strips` they are fired on at once, and only what was wrong goes there.
+        """
         at = self.parser.words
         state = words(self.parser, self.data, self.start, self.stop)
-        here = ctypes.addressof(state)
         size = self.stop - self.start
-        doubts = (ctypes.c_int64 * (4 * _DOUBTS))()
         names = (ctypes.c_int64 * _NAMES)()
-        state[at["doubts"]], state[at["most"]] = ctypes.addressof(doubts), _DOUBTS
+        state[at["doubts"]], state[at["most"]] = ctypes.addressof(self._doubts), _DOUBTS
         state[at["names"]] = ctypes.addressof(names)
         state[at["side"]] = address(self.lease.take(size + EDGE))
         state[at["follow"]] = address(self.follow)
         if header:
-            state[at["at"]] = self.parser.code.function("ingest_record_end", _END, ctypes.c_int64)(here, 0)
+            end = self.parser.code.function("ingest_record_end", _END, ctypes.c_int64)
+            state[at["at"]] = end(ctypes.addressof(state), 0)
             state[at["line"]] = 1
+        if strips is None:
+            self._in_segments(state, size)
+        else:
+            self._in_strips(state, size, strips)
+        self.stop = self.start + state[at["at"]]
+        return state[at["line"]] + state[at["inner"]]
+
+    def _in_segments(self, state: Any, size: int) -> None:
+        """Parses as many rows at a time as there will be, about."""
+        at, here = self.parser.words, ctypes.addressof(state)
         parse = self.parser.code.function("ingest_parse", _PARSE)
         room = 32
         while state[at["at"]] < size and not self._full:
             left = size - state[at["at"]]
             room = min(max(int(left * self.expected * 1.1), 2 * room), left)
-            addresses = self._columns(room)
+            addresses = columns(self.parser, self.given, self.lease, room)
             table = (ctypes.c_int64 * (len(addresses) + 1))(*addresses)
             before = state[at["at"]]
             state[at["columns"]], state[at["room"]], state[at["row"]] = ctypes.addressof(table), room, 0
@@ -185,37 +242,40 @@ class Parse:
                 state[at["doubt"]] = 0
                 parse(here)
                 if state[at["doubt"]]:
-                    self._leave(
-                        [tuple(doubts[4 * i : 4 * i + 4]) for i in range(state[at["doubt"]])], left_over
-                    )
+                    self._leave(state[at["doubt"]], left_over)
             rows = state[at["row"]]
             self.rows += rows
             self.segments.append(self._finished(addresses, rows, left_over, state[at["at"]] - before))
-        self.stop = self.start + state[at["at"]]
-        return state[at["line"]] + state[at["inner"]]
+
+    def _in_strips(self, state: Any, size: int, strips: Strips) -> None:
+        """Parses a few rows at a time, which lie where the last ones did: nobody keeps them."""
+        at, addresses = self.parser.words, strips.columns
+        table = (ctypes.c_int64 * (len(addresses) + 1))(*addresses)
+        state[at["columns"]], state[at["room"]] = ctypes.addressof(table), strips.room
+        while state[at["at"]] < size and not self._full:
+            halt = strips.loop.run(state, size)
+            if halt is None:
+                break
+            rows = state[at["row"]]
+            if halt.step is not None:
+                strips.finish(halt, rows)
+                continue
+            left_over = _Left()
+            self._leave(state[at["doubt"]], left_over)
+            segment = self._finished(addresses, rows, left_over, 0)
+            strips.fire(segment.batch if self.most is None else until_error([segment])[0].batch)
+            if segment.errors:
+                none = Batch.of(self.form.type, [])
+                self.segments.append(Segment(none, tuple((0, error) for _, error in segment.errors)))
+        self.rows = strips.loop.rows
 
     @property
     def _full(self) -> bool:
         return self.most is not None and self.bad >= self.most
 
-    def _columns(self, room: int) -> list[int]:
-        """Columns for so many rows; what nobody reads is zero."""
-        used = self.parser.live
-        known = iter(() if self.given is None else self.given.columns(room, self.lease))
-        spaces = [-(-size * room // _ALIGNED) * _ALIGNED for size in self.parser.sizes]
-        at = address(self.lease.take(sum(compress(spaces, used)) + _ALIGNED))
-        zeros = 0
-        if not all(used):
-            self.lease.others.append(nothing := pages.zeros(max(spaces)))
-            zeros = address(nothing)
-        addresses: list[int] = []
-        for space, wanted, stated in zip(spaces, used, self.parser.stated, strict=True):
-            addresses.append(next(known) if stated else at if wanted else zeros)
-            at += space if wanted else 0
-        return addresses
-
-    def _leave(self, doubts: Sequence[tuple[int, int, int, int]], left: _Left) -> None:
-        """Has rows read by the general reader: row, from where to where, and how many lines before."""
+    def _leave(self, count: int, left: _Left) -> None:
+        """Has so many rows read by the general reader: each is a row, from where to where, and how many lines before."""
+        doubts = [tuple(self._doubts[4 * i : 4 * i + 4]) for i in range(count)]
         texts = [
             self.data[self.start + first : self.start + last].decode("utf-8", "surrogateescape")
             for _, first, last, _ in doubts
@@ -231,7 +291,7 @@ class Parse:
             left.errors.append((row - bisect_left(left.gone, row), error))
         self.bad += len(found.errors)
 
-    def _finished(self, addresses: list[int], rows: int, left: _Left, size: int) -> Segment:
+    def _finished(self, addresses: Sequence[int], rows: int, left: _Left, size: int) -> Segment:
         """The rows that so many bytes are, without those that are none."""
         self._scatter(addresses, left.items, left.taken)
         self._compact(addresses, left.gone, rows)
@@ -239,7 +299,7 @@ class Parse:
         batch = Batch(self.form.type, rows - len(left.gone), tuple(addresses), self.lease, texts)
         return Segment(batch, tuple(left.errors))
 
-    def _scatter(self, addresses: list[int], items: Sequence[Any], rows: list[int]) -> None:
+    def _scatter(self, addresses: Sequence[int], items: Sequence[Any], rows: list[int]) -> None:
         if not rows:
             return
         values = Batch.of(self.form.type, items)
@@ -252,7 +312,7 @@ class Parse:
             if used:
                 scatter(to, from_, size, ctypes.addressof(places), len(rows))
 
-    def _compact(self, addresses: list[int], gone: list[int], rows: int) -> None:
+    def _compact(self, addresses: Sequence[int], gone: list[int], rows: int) -> None:
         if not gone:
             return
         compact = self.parser.code.function("ingest_compact", _COMPACT)

@@ -18,7 +18,7 @@ from backends.native.ingest.code import Parser, parser
 from backends.native.ingest.delivery import Delivery
 from backends.native.ingest.form import Form, covered, guesses
 from backends.native.ingest.memory import BufferPool, Lease
-from backends.native.ingest.parse import EDGE, GivenColumns, Parse, Segment, cut, parts
+from backends.native.ingest.parse import EDGE, GivenColumns, Parse, Segment, Strips, cut, parts
 from backends.native.ingest.spans import POSSIBLE, Span, Spans
 from river.classes import define, evolve, field, frozen
 from river.diagnostics import Rejected
@@ -129,11 +129,13 @@ class RecordBlock:
         """The records."""
         return bytes(memoryview(self.data)[self.start : self.stop])
 
-    def parse(self) -> Parsed:
-        """The rows as columns; on any thread. Errors wait for `Reader.deliver`."""
+    def parse(self, strips: Strips | None = None) -> Parsed:
+        """The rows as columns; on any thread. Errors wait for `Reader.deliver`. `strips`: see `Parse.run`."""
         if self.span is not None:
             found = self.span.read()
-            return Parsed() if found is None else RecordBlock(self.reader, *found[:2], EDGE, found[2]).parse()
+            if found is None:
+                return Parsed()
+            return RecordBlock(self.reader, *found[:2], EDGE, found[2]).parse(strips)
         if self.failure is not None or self.rest is not None or self.last:
             return Parsed(failure=self.failure, rest=self.rest, last=self.last)
         reader = self.reader
@@ -143,7 +145,7 @@ class RecordBlock:
             reader.form, reader.parser, reader.file.reader, lease, self.data, self.start, self.stop, reader.expected,
             bytearray(reader.follow), 1 if reader.file.refusals.stops else None, reader.given,
         )  # fmt: skip
-        lines = task.run(header=self.header)
+        lines = task.run(header=self.header, strips=strips)
         reader.expected, reader.follow = task.rows / (task.stop - task.start), bytes(task.follow)
         return Parsed(tuple(task.segments), lines, self)
 
