@@ -23,9 +23,8 @@ if TYPE_CHECKING:
 
     from backends.firing.machine import Machine
     from backends.multicore.plan import Plan
-    from backends.multicore.strips import CopyStrips
     from backends.native.batch import Batch
-    from backends.native.ingest import Parsed, RecordBlock
+    from backends.native.ingest import Parsed
     from backends.native.operator import NativeOperator
     from river.diagnostics import Rejected
     from river.il.partial import Partial
@@ -83,8 +82,6 @@ class Copy:
         self.natives = natives
         self.reduced = 0
         self._skipped: list[Trap] = []
-        self._prepared = False
-        self._strips: CopyStrips | None = None  # if there are any, once that is known
         names = [partial.input, *(out for i in partial.maps for out in graph.instances[i].outs)]
         queues = {name: Queue(name, UNBOUNDED, None, 0) for name in names}
         self.entry = queues[partial.input]
@@ -105,14 +102,6 @@ class Copy:
         """Ends a firing that is under way."""
         for native in self.natives.values():
             native.stop()
-
-    def reduce_block(self, block: RecordBlock) -> Reduced | None:
-        """Parses a block and fires all operators, strip by strip; None where that cannot be."""
-        if not self._prepared:
-            from backends.multicore.strips import strips_of
-
-            self._prepared, self._strips = True, strips_of(self, block.reader)
-        return None if self._strips is None else self._strips.reduce(block)
 
     def fire(self, batches: Sequence[Batch], *, reduce: bool) -> Reduced:
         """Fires operators on rows, one after the other, up to a trap: all of them, or but the reducers."""

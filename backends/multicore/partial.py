@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from backends.multicore.compiled import NativeCode
     from backends.multicore.plan import Plan
     from backends.multicore.scheduling.task import Control
+    from backends.multicore.strips import CopyStrips
     from backends.multicore.tasks import Operate
     from backends.native.batch import Batch
     from backends.native.combine import NativeCombine
@@ -82,6 +83,7 @@ class Blocks(Divided):
         self._whole = {i: compiled.native[i] for i in partial.members}
         self._copies: list[Copy] = []
         self._idle: deque[Copy] = deque()
+        self._strips: dict[Copy, CopyStrips | None] = {}  # of copies that have had a block
         self._reader: Reader | None = None
         self._blocks: Iterator[RecordBlock] = iter(())
         self._rest: Iterator[Batch] | None = None  # of a file that is read natively no further
@@ -314,7 +316,7 @@ class Blocks(Divided):
         reduce = self._reduces
         if not isinstance(found, RecordBlock):
             return copy.fire([found], reduce=reduce)
-        reduced = copy.reduce_block(found) if reduce else None
+        reduced = self._in_strips(copy, found) if reduce else None
         if reduced is None:
             parsed = found.parse()
             segments = until_error(parsed.segments) if found.reader.file.refusals.stops else parsed.segments
@@ -326,6 +328,15 @@ class Blocks(Divided):
             for i in self.partial.reducers:
                 self._operators[i].apart_again()
         return reduced
+
+    def _in_strips(self, copy: Copy, block: RecordBlock) -> Reduced | None:
+        """What comes of a block, strip by strip; None where a copy does not work so."""
+        if copy not in self._strips:
+            from backends.multicore.strips import strips_of
+
+            self._strips[copy] = strips_of(copy, block.reader)
+        strips = self._strips[copy]
+        return None if strips is None else strips.reduce(block)
 
     def _send(self, reduced: Reduced) -> None:
         """Takes in what came of a block, in the order of the file: nothing behind an error counts."""

@@ -17,6 +17,7 @@ Run: python tests/bench/bench_kernels.py [--programs NAME,...] [--scale X] [--ru
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from array import array
@@ -48,14 +49,21 @@ def written(kind: str, rows: int, bench: Bench, folder: Path) -> Path:
 
         some = array("f", (value for (value,) in make(100_000)))
         return packed(some * max(1, rows // len(some)), folder / "samples.arrow")
-    file = folder / f"{kind}.csv"
+    file = folder / f"{kind}.{bench.reads}"
     times = max(1, rows // PIECE)
     if times == 1:
         with file.open("w") as out:
-            data.write(make(rows, **bench.options), columns, "csv", out)
+            data.write(make(rows, **bench.options), columns, bench.reads, out)
         return file
     some = list(make(PIECE, **bench.options))
     span = some[-1][0] + 1 if columns[0] == "ts" else 0
+    if bench.reads == "jsonl":
+        assert not span, "these rows do not come again later"
+        text = io.StringIO()
+        data.write(iter(some), columns, bench.reads, text)
+        with file.open("w") as out:
+            out.writelines(text.getvalue() for _ in range(times))
+        return file
     with file.open("w") as out:
         out.write(",".join(columns) + "\n")
         rest = ["".join(f",{value}" for value in row[1:]) for row in some]

@@ -21,6 +21,7 @@ class Bench:
     """A program, the kinds of data of its inputs, and how many rows they have.
 
     `hand`: annotations of operators and inputs; `passes` obey them, before the run. `gain`: what the second core is to give.
+    `form`: in which outputs are written, `reads`: in which rows of inputs are, where these are no samples.
     """
 
     inputs: Mapping[str, str]
@@ -30,6 +31,7 @@ class Bench:
     gain: float = 1.6
     options: Mapping[str, Any] = field(factory=dict[str, Any])
     form: str = "csv"
+    reads: str = "csv"
 
 
 BENCHES: Mapping[str, Bench] = {
