@@ -149,15 +149,17 @@ class Blocks(Divided):
             return False
 
     def _compile(self) -> None:
-        """Has the code made that combines variables, beside the run."""
+        """Has the code made that reduces in strips, and that combines variables, beside the run."""
         self._codes = Aside(self._made, "river-combine")
         if self._open:
             self._codes.result()
 
     def _made(self) -> list[NativeCombine | None]:
         from backends.native.combine import compile_combine
+        from backends.native.strips import loop
         from backends.native.tiers import ending
 
+        loop()
         debug = self._plan.options.native == "debug"
         with ending():
             return [

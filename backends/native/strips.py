@@ -73,7 +73,7 @@ class StripLoop:
         self.rows = 0
         self.seconds = [0.0] * len(steps)
         self._parser = parser
-        self._run = _loop()
+        self._run = loop()
         self._words = words = (ctypes.c_int64 * (_WORDS["first"] + len(_STEP) * len(steps)))()
         self._tables = [(ctypes.c_int64 * len(step.batch.addresses))(*step.batch.addresses) for step in steps]
         for name in ("at", "row", "doubt"):
@@ -124,8 +124,8 @@ def _clock() -> int:
 
 
 @cache
-def _loop() -> Callable[[int], int]:
-    """The machine code of the loop; it is the same for all programs."""
+def loop() -> Callable[[int], int]:
+    """The machine code, which is the same for all programs; it is made once."""
     b = Builder()
 
     def place(base: str, at: int | str) -> str:
@@ -194,4 +194,4 @@ def _loop() -> Callable[[int], int]:
     return code.function(_NAME, (ctypes.c_void_p,), ctypes.c_int64)
 
 
-__all__ = ["ROOM", "Halt", "Step", "StripLoop"]
+__all__ = ["ROOM", "Halt", "Step", "StripLoop", "loop"]
