@@ -182,8 +182,8 @@ def compare(name: str, scale: float | None, runs: int, folder: Path) -> None:
     program = name.partition(",")[0]
 
     def of(rows: int, tried: Path) -> tuple[Ways, dict[str, str]]:
-        inputs = {each: str(written(kind, rows, bench, folder)) for each, kind in bench.inputs.items()}
         tried.mkdir()
+        inputs = {each: str(written(kind, rows, bench, tried)) for each, kind in bench.inputs.items()}
         return Ways(program, inputs, "arrow" if program.endswith(".str") else "csv", tried), inputs
 
     rows = round(bench.rows * (scale or 1))
