@@ -139,13 +139,14 @@ def assemble(
         Blocks(len(operators) + len(places) + i, each, plan, compiled, operators, entries, deadline)
         for i, each in enumerate(partials)
     ]
-    first, reading = len(operators) + len(places) + len(blocks), list[Parsing | ReadTable]()
-    if len(graph.inputs) == 1 and compiled.wanted and plan.options.keeper is None:
-        (name,) = graph.inputs
-        if plan.readers(name) > 1:
-            reading = [
-                make(first + i, name, plan, entries[name]) for i, make in enumerate((Parsing, ReadTable))
-            ]
+    alone = len(graph.inputs) == 1 and compiled.wanted and plan.options.keeper is None
+    first = len(operators) + len(places) + len(blocks)
+    reading: list[Parsing | ReadTable] = [
+        make(first + i, name, plan, entries[name])
+        for name in graph.inputs
+        if alone and plan.readers(name) > 1
+        for i, make in enumerate((Parsing, ReadTable))
+    ]
     tasks = [*operators, *map(deliver, places), *blocks, *reading]
     order = [node.component for node in plan.nodes] + [len(plan.nodes)] * len(places)
     order += [plan.nodes[each.members[0]].component for each in partials]

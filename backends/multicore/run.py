@@ -65,8 +65,8 @@ PATIENCE = 0.9
 def run(plan: Plan, sources: Sources, sinks: Sinks) -> Summary:
     """Runs to the end of the sources. An output without sink is dropped; an input without source is empty.
 
-    Sources are read in a thread of their own; sinks are called from the workers' threads, or from that one where what came
-    is sooner done than handed over. A source that blocks is not interrupted.
+    Sources are read in a thread of their own, but for a file or a table that the workers read; sinks are called from the
+    workers' threads, or from that one where what came is sooner done than handed over. A source that blocks is not interrupted.
 
     Raises: Trap; whatever a source or a sink raises; KeyboardInterrupt, also where `Options.stopping` says so.
     """

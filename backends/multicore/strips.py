@@ -11,7 +11,7 @@ from backends.firing.machine import Forwards, MachineItems
 from backends.multicore.copies import BlockWork, Reduced
 from backends.native.batch import Batch
 from backends.native.ingest.memory import Lease
-from backends.native.ingest.parse import columns
+from backends.native.ingest.parse import columns_for
 from backends.native.strips import ROOM, Step, StripLoop
 from river.lang.evaluate import Trap
 
@@ -91,7 +91,7 @@ def strips_of(copy: Copy, reader: Reader) -> CopyStrips | None:
     if not all(type(each) is MachineItems and _steps(each) for _, each in copy.reducers):
         return None
     lease, parser = Lease(reader.pool), reader.parser
-    addresses = columns(parser, reader.given, lease, ROOM)
+    addresses = columns_for(parser, reader.given, lease, ROOM)
     copy.entry.put(Batch(reader.form.type, ROOM, tuple(addresses), lease))
     copy.work(Reduced(), copy.maps)  # they do not look at what stands in the columns
     steps: list[Step] = []

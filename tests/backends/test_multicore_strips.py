@@ -62,13 +62,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("strips")
 
 
-class Calls(Counter[str]):
-    """How often the loop was called, and on how many rows all steps have fired in it."""
-
-
 @pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
-    found, run = Calls(), StripLoop.run
+def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often the loop was called, and on how many rows all steps have fired in it."""
+    found, run = Counter[str](), StripLoop.run
 
     def noted(self: StripLoop, state: Any, size: int) -> Halt | None:
         before = self.rows
@@ -119,7 +116,7 @@ def test_any_number_of_workers_sees_what_the_reference_sees(
 
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])
-def test_one_call_does_a_block(tmp_path: Path, calls: Calls, suffix: str) -> None:
+def test_one_call_does_a_block(tmp_path: Path, calls: Counter[str], suffix: str) -> None:
     compiled = program("plain", "kinds", "heavy")
     path = written(tmp_path / f"rows.{suffix}", many(300), {})
     wanted = ran(compiled, path, backend="reference")
@@ -130,7 +127,9 @@ def test_one_call_does_a_block(tmp_path: Path, calls: Calls, suffix: str) -> Non
 
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("emit", ["if (r.n > 2) emit plain <- r.n;", "emit plain <- r.n + 1;"])
-def test_operators_that_compute_fire_one_after_the_other(tmp_path: Path, calls: Calls, emit: str) -> None:
+def test_operators_that_compute_fire_one_after_the_other(
+    tmp_path: Path, calls: Counter[str], emit: str
+) -> None:
     compiled = river.compile(f"{HEAD}plain: {TABLES['plain'][0]};\n{emit}", "sawzall")
     path = written(tmp_path / "rows.csv", many(300), {})
     assert blockwise(compiled, path, 3) == ran(compiled, path, backend="reference")
@@ -138,7 +137,7 @@ def test_operators_that_compute_fire_one_after_the_other(tmp_path: Path, calls: 
 
 
 @pytest.mark.usefixtures("small")
-def test_a_deadline_sees_each_firing(tmp_path: Path, calls: Calls) -> None:
+def test_a_deadline_sees_each_firing(tmp_path: Path, calls: Counter[str]) -> None:
     compiled = program("plain", "kinds")
     path = written(tmp_path / "rows.csv", many(300), {})
     wanted = ran(compiled, path, backend="reference")
@@ -149,7 +148,7 @@ def test_a_deadline_sees_each_firing(tmp_path: Path, calls: Calls) -> None:
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("on_error", ["stop", "skip"])
 def test_what_the_general_reader_reads_is_fired_on_in_its_place(
-    tmp_path: Path, calls: Calls, on_error: str
+    tmp_path: Path, calls: Counter[str], on_error: str
 ) -> None:
     compiled = program("kinds", "top", "total")
     quoted = [(row[0], f'with "quotes" {i}', row[2], row[3]) for i, row in enumerate(many(120))]
@@ -205,7 +204,7 @@ def test_wherever_firings_on_a_strip_end_the_rest_is_done(
 
 @pytest.mark.usefixtures("small")
 def test_firings_end_when_the_run_is_stopped(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, calls: Calls
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, calls: Counter[str]
 ) -> None:
     path = written(tmp_path / "rows.csv", many(300), {})
     compiled = program("plain")
@@ -226,7 +225,7 @@ def test_firings_end_when_the_run_is_stopped(
 
 
 @pytest.mark.usefixtures("small")
-def test_it_is_told_how_long_each_operator_fired(tmp_path: Path, calls: Calls) -> None:
+def test_it_is_told_how_long_each_operator_fired(tmp_path: Path, calls: Counter[str]) -> None:
     compiled = program("kinds", "top")
     path = written(tmp_path / "rows.csv", many(300), {})
     found = compiled.run({"r": path}, workers=2, experiment={"gate": "open"})

@@ -160,7 +160,7 @@ class Strips(Protocol):
         ...
 
 
-def columns(parser: Parser, given: GivenColumns | None, lease: Lease, room: int) -> list[int]:
+def columns_for(parser: Parser, given: GivenColumns | None, lease: Lease, room: int) -> list[int]:
     """Columns for so many rows, for as long as `lease` is held; what nobody reads is zero."""
     used = parser.live
     known = iter(() if given is None else given.columns(room, lease))
@@ -233,7 +233,7 @@ class Parse:
         while state[at["at"]] < size and not self._full:
             left = size - state[at["at"]]
             room = min(max(int(left * self.expected * 1.1), 2 * room), left)
-            addresses = columns(self.parser, self.given, self.lease, room)
+            addresses = columns_for(self.parser, self.given, self.lease, room)
             table = (ctypes.c_int64 * (len(addresses) + 1))(*addresses)
             before = state[at["at"]]
             state[at["columns"]], state[at["room"]], state[at["row"]] = ctypes.addressof(table), room, 0
